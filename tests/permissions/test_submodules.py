@@ -78,6 +78,44 @@ def test_submodule_whose_settings_run_a_program_is_asked_about(workspace, is_abs
     assert decide(workspace, "git submodule update --init", gate).verdict == "ask"
 
 
+@pytest.mark.req("R-CONF-04")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git grep --recurse-submodules --cached x",
+        "git grep --cached x",
+        "git describe --always --dirty",
+    ],
+)
+def test_command_that_reads_runs_no_program_of_a_submodule(workspace, tmp_path, line):
+    """git obeys the settings of a submodule also where they name a program."""
+    module = workspace / "vendor/library"
+    (module / ".git").unlink()
+    run_git(module, "init", "-q")
+    run_git(module, "add", ".")
+    run_git(module, "commit", "-qm", "Start")
+    run_git(workspace, "add", ".")
+    run_git(workspace, "commit", "--allow-empty", "-qm", "Change")
+    run_git(workspace, "config", "submodule.recurse", "true")
+    program = f"touch {tmp_path}/ran; false"
+    for key, value in (
+        ("core.repositoryformatversion", "1"), ("extensions.partialClone", "o"),
+        ("remote.o.url", str(module)), ("remote.o.promisor", "true"),
+        ("remote.o.uploadpack", program), ("filter.x.clean", program),
+    ):  # fmt: skip
+        run_git(module, "config", key, value)
+    [blob] = (each for each in module.glob(".git/objects/??/*") if each.stat().st_size < 30)
+    blob.unlink()
+    (module / ".git/info/attributes").write_text("* filter=x\n")
+    (module / "a.txt").write_text("y\n")
+    subprocess.run(line, shell=True, cwd=workspace, capture_output=True)
+    assert (tmp_path / "ran").exists()
+    (tmp_path / "ran").unlink()
+    if (command := decide(workspace, line).command) is not None:
+        subprocess.run(command, shell=True, cwd=workspace, capture_output=True)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_submodules_are_asked_about_if_the_index_cannot_be_read(workspace):
     (workspace / ".git/index").write_bytes(b"DIRC")
     assert "git may run other programs" in decide(workspace, "git submodule status").reason

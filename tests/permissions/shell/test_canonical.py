@@ -75,12 +75,12 @@ def test_command_of_the_shell_stays_a_word(root, name):
 def test_git_options_are_those_that_switch_programs_off(root):
     words = canonical(root, "git diff").split()
     assert words[1:3] == ["--no-pager", "--no-optional-locks"]
-    assert words[3:-4:2] == ["-c"] * 10
+    assert words[3:-4:2] == ["-c"] * 11
     assert set(words[4:-4:2]) == {
         "core.fsmonitor=false", "core.hooksPath=/dev/null", "diff.external=",
         "log.showSignature=false", "gpg.program=false", "gpg.ssh.program=false",
         "gpg.x509.program=false", "diff.submodule=short", "status.submoduleSummary=false",
-        "safe.bareRepository=explicit",
+        "safe.bareRepository=explicit", "submodule.recurse=false",
     }  # fmt: skip
     assert words[-4:] == ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"]
     assert canonical(root, "git blame a").endswith(" blame --no-textconv a")

@@ -27,7 +27,7 @@ _GIT_OPTIONS = (
     "core.hooksPath=/dev/null", "-c", "diff.external=", "-c", "log.showSignature=false", "-c",
     "gpg.program=false", "-c", "gpg.ssh.program=false", "-c", "gpg.x509.program=false", "-c",
     "diff.submodule=short", "-c", "status.submoduleSummary=false", "-c",
-    "safe.bareRepository=explicit",
+    "safe.bareRepository=explicit", "-c", "submodule.recurse=false",
 )  # fmt: skip
 _MIN_ENTERING = 3
 """Words of `git -C DIRECTORY`."""

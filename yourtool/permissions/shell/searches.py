@@ -59,7 +59,7 @@ def _of_git(
 ) -> tuple[FilesBelow, ...]:
     if any(path.startswith(":(") for path in given.paths):
         return (FilesBelow("/"),)  # perhaps the top of the repository, above the workspace
-    others = given.names & {"untracked", "recurse-submodules"}
+    others = "untracked" in given.names
     paths = given.paths if all(map(is_present, given.paths)) else (top,)
     return tuple(FilesBelow(path, "all" if others else "tracked") for path in paths or _HERE)
 
