@@ -116,6 +116,24 @@ def test_command_that_reads_runs_no_program_of_a_submodule(workspace, tmp_path, 
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("line", ["git add -A", "git commit -am x"])
+@pytest.mark.parametrize("is_inner", [True, False])
+def test_rule_covers_no_command_that_enters_a_submodule_with_a_program(workspace, line, is_inner):
+    gate = Gate(RuleSet(), Mode.ASK, is_trusted=True)
+    gate.grant(["shell(git add *)", "shell(git commit -am x)"], always=False)
+    assert decide(workspace, line, gate).verdict == "allow"
+    module = workspace / "vendor/library"
+    if is_inner:
+        run_git(module, "init", "-q", "inner")
+        run_git(module / "inner", "commit", "--allow-empty", "-qm", "Start")
+        run_git(module, "add", "inner")
+        module /= "inner"
+    run_git(module, "config", "filter.x.clean", "./x")
+    asked = decide(workspace, line, gate)
+    assert (asked.verdict, asked.proposed_rules) == ("ask", ())
+    assert "`filter.x.clean` in `" in asked.no_rule_reason
+
+
 def test_submodules_are_asked_about_if_the_index_cannot_be_read(workspace):
     (workspace / ".git/index").write_bytes(b"DIRC")
     assert "git may run other programs" in decide(workspace, "git submodule status").reason

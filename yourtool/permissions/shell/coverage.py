@@ -129,7 +129,7 @@ def _is_safe(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     loss = find_git_loss(words)
     if loss is not None and loss.removed and loss.mark not in spec.words:
         return False
-    if words[0] == "git" and place.find_git_helper() is not None:
+    if find_helper(words, place) is not None:
         return False
     if not (spec.is_open or command.reads_document):
         return True
@@ -151,6 +151,15 @@ def _is_safe(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     if (row is not None and row.is_for_rules) or (words[0] == "git" and not _names_command(spec)):
         return False
     return _is_without_risk(spec, command, place)
+
+
+def find_helper(words: Sequence[str], place: Place) -> str | None:
+    """Describe what lets a command of git run a program, also in a submodule that it enters."""
+    if words[0] != "git":
+        return None
+    row, _ = find_row(words, WRITING)
+    enters = row is not None and row.enters_submodules
+    return place.find_git_helper() or (place.find_submodule_helper() if enters else None)
 
 
 def _names_command(spec: CommandSpec) -> bool:
@@ -181,8 +190,6 @@ def _covers_writing(spec: CommandSpec, command: PlainCommand, place: Place) -> b
         return None
     named = len(spec.words) - (len(command.texts) - len(rest))
     if named < 0:
-        return False
-    if row.enters_submodules and place.find_submodule_helper() is not None:
         return False
     passed = without_spelled(row, rest, named)
     globs = frozenset(word.text for word in command.words if word.is_glob)

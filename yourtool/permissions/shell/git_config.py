@@ -91,21 +91,24 @@ def find_submodule_helper(directory: Path, root: Path) -> GitHelper | None:
 
     git obeys all of their settings there, also those that it gets on its command line otherwise.
     """
-    if (repository := find_repository(directory)) is None:
-        return None
-    try:
-        index = parse_index(read_small_file(repository.directory / "index", MAX_INDEX_BYTES))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError):
-        return GitHelper(_UNREADABLE, str(repository.directory / "index"))
-    modules = [each.name for each in index.entries if each.mode == _SUBMODULE]
-    if not index.is_whole or len(modules) > _MAX_MODULES:
-        return GitHelper("modules", str(repository.directory))
-    for name in modules:
-        git = repository.top / os.fsdecode(name) / ".git"
-        if may_exist(git) and (found := _find_in_repository(git, only_reads=False)) is not None:
-            return GitHelper(found.key, found.file.removeprefix(f"{root}/"))
+    waiting, count = [find_repository(directory)], 0
+    while waiting:
+        if (repository := waiting.pop()) is None:
+            continue
+        try:
+            index = parse_index(read_small_file(repository.directory / "index", MAX_INDEX_BYTES))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError):
+            return GitHelper(_UNREADABLE, str(repository.directory / "index"))
+        modules = [each.name for each in index.entries if each.mode == _SUBMODULE]
+        count += len(modules)
+        if not index.is_whole or count > _MAX_MODULES:
+            return GitHelper("modules", str(repository.directory))
+        for git in (repository.top / os.fsdecode(name) / ".git" for name in modules):
+            if may_exist(git) and (found := _find_in_repository(git, only_reads=False)) is not None:
+                return GitHelper(found.key, found.file.removeprefix(f"{root}/"))
+            waiting.append(open_repository(git))
     return None
 
 

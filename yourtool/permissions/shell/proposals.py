@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.git.harmless_settings import changes_harmless_setting
-from yourtool.permissions.shell.coverage import cover_line, covers_command
+from yourtool.permissions.shell.coverage import cover_line, covers_command, find_helper
 from yourtool.permissions.shell.git_notes import describe_unoffered
 from yourtool.permissions.shell.open_rules import iter_prefixes
 from yourtool.permissions.shell.place import Place
@@ -139,7 +139,7 @@ def _to_line(spec: str) -> str:
 
 def _build_offer(command: PlainCommand, place: Place) -> _Offer:
     """Return the specs for a command: with `*`, and for this command only."""
-    if command.texts[0] == "git" and (helper := place.find_git_helper()) is not None:
+    if (helper := find_helper(command.texts, place)) is not None:
         return _Offer(note=f"{helper} lets git run other programs, so no rule covers it")
     for name, _ in build_spec(command).variables:
         if loads_programs(name):
