@@ -416,3 +416,26 @@ async def test_keys_of_dependencies_and_certificates_are_not_withheld(context, r
     plant(root, **{"certs/key.pem": certificates.replace("CERTIFICATE", "PRIVATE KEY")})
     found = await answer(grep, context, pattern="MIIB")
     assert "1 file that may contain credentials was skipped (`certs/key.pem`)" in found
+
+
+def test_search_of_short_lines_is_stopped_between_its_matches(root):
+    """Else a small file with a match in each line would last, and its matches fill the memory."""
+
+    class StopsAfterTenLooks(threading.Event):
+        looks = 0
+
+        def is_set(self):
+            self.looks += 1
+            return self.looks > 10
+
+    (root / "lines").write_bytes(b"\n" * 10_000)
+    descriptor = os.open(root, os.O_RDONLY)
+    matcher = file_matcher.FileMatcher(
+        file_matcher.SearchPattern(""), file_matcher.SearchRoot(descriptor), Mask()
+    )
+    assert matcher.search([Folder("", ("lines",))]).found[0][1] == 10_000
+    matcher.stopped = StopsAfterTenLooks()
+    with pytest.raises(file_matcher.SearchStoppedError):
+        matcher.search([Folder("", ("lines",))])
+    assert matcher.stopped.looks < 20
+    os.close(descriptor)

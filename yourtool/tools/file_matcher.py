@@ -9,6 +9,7 @@ import stat
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 from msgspec import Struct
 
@@ -118,8 +119,10 @@ class FileMatcher:
         if data is None:
             answer.skipped += 1
             return 0, []
-        starts = list(self._iter_matches(data))
-        return len(starts), self._quote(data, starts, room) if starts and room else []
+        matches = self._iter_matches(data)
+        starts = list(islice(matches, room + self._pattern.around + 1))  # millions would be slow
+        quoted = self._quote(data, starts, room) if starts and room else []
+        return len(starts) + sum(1 for _ in matches), quoted
 
     def _iter_matches(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield the place of the first match in each line that has one, in bytes."""
@@ -127,7 +130,11 @@ class FileMatcher:
         while begin < len(data):
             end = data.find(b"\n", begin + _PIECE_BYTES) + 1 or len(data)
             piece, at = data[begin:end], 0
-            while at < len(piece) and (match := search(piece, at)) is not None:
+            while (
+                at < len(piece)
+                and not self.stopped.is_set()
+                and (match := search(piece, at)) is not None
+            ):
                 found = match.start()
                 yield begin + piece.rfind(b"\n", 0, found) + 1, begin + found
                 at = piece.find(b"\n", found) + 1 or len(piece)
