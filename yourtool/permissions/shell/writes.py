@@ -6,7 +6,7 @@ What a script or an interpreter writes is not visible in the line.
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.argument_paths import skip_sources
+from yourtool.permissions.shell.assigned_values import iter_filled, read_values
 from yourtool.permissions.shell.entered import MOVES, Entered, is_subshell
 from yourtool.permissions.shell.programs import find_row, only_reads
 from yourtool.permissions.shell.specs import SHELLS, WRAPPERS
@@ -98,10 +99,9 @@ def iter_protected_writes(line: str, root: Path, *, is_compared: bool = False) -
         here = entered.here
         if isinstance(target, _MadeRepository):
             made.add(Path(os.path.normpath(here / target.path)))
-        elif isinstance(target, _Settings) and target.is_harmless and is_compared:
-            continue
         elif isinstance(target, _Settings):
-            yield target.file or _relative(_find_settings(here / target.path, made, root), root)
+            if not (target.is_harmless and is_compared):
+                yield target.file or _relative(_find_settings(here / target.path, made, root), root)
         elif is_protected(target):
             yield target if here == root else _name_target(target, here, root)
         elif number < _MAX_RESOLVED:
@@ -154,6 +154,7 @@ def _iter_targets(line: str, entered: Entered, depth: int) -> Iterator[_Target]:
     if depth > _MAX_DEPTH or (tree := parse(line)) is None or tree.has_error:
         yield from dict.fromkeys(_PATH.findall(line))  # not understood: each may be written to
         return
+    values = read_values(tree)
     waiting: list[Node | Entered] = [tree]
     while waiting:
         node = waiting.pop()
@@ -164,7 +165,7 @@ def _iter_targets(line: str, entered: Entered, depth: int) -> Iterator[_Target]:
             waiting.append(entered.save())
         waiting += reversed(node.children)
         if node.type == "file_redirect":
-            yield from _iter_redirected(node)
+            yield from chain.from_iterable(iter_filled(tuple(_iter_redirected(node)), values))
         elif node.type == "variable_assignment":
             entered.search(_read(node))
             yield from _iter_work_trees(_read(node))
@@ -172,7 +173,8 @@ def _iter_targets(line: str, entered: Entered, depth: int) -> Iterator[_Target]:
             for each in node.children:
                 entered.search(_read(each) if each.type == "variable_assignment" else "")
             words = [_read(each) for each in node.children if each.type not in _NO_WORDS]
-            yield from _iter_written(words, entered)
+            for filled in iter_filled(words, values):
+                yield from _iter_written(filled, entered)
             if _has_shell(words):
                 yield from _iter_written_by_code(words, entered, depth)
 
