@@ -7,9 +7,6 @@ from pathlib import Path
 from yourtool.permissions.shell.expansion import is_in_background
 from yourtool.permissions.shell.syntax import Node
 
-MOVES = ("cd", "pushd", "popd")
-_RUNNERS = ("builtin", "command", "eval")
-"""Commands of the shell that run others in it."""
 _SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
 _BEFORE = "-"
 _MAX_SEARCHED = 8
@@ -19,12 +16,6 @@ def is_subshell(node: Node) -> bool:
     """Return True if `cd` in this part of a line has no effect on the rest."""
     is_side = node.parent is not None and node.parent.type == "pipeline"
     return node.type in _SUBSHELLS or is_side or is_in_background(node)
-
-
-def may_move(words: Sequence[str]) -> bool:
-    """Whether a command may enter a directory, also as `builtin cd`."""
-    is_run = words[0] in _RUNNERS and not set(MOVES).isdisjoint(" ".join(words).split())
-    return words[0] in MOVES or is_run
 
 
 class Entered:

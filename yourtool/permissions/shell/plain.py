@@ -14,7 +14,6 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from yourtool.permissions.shell.documents import split_documents
-from yourtool.permissions.shell.entered import may_move
 from yourtool.permissions.shell.joined_lines import join_lines
 from yourtool.permissions.shell.plain_commands import (
     NO_VARIABLES,
@@ -23,6 +22,7 @@ from yourtool.permissions.shell.plain_commands import (
     PlainCommand,
     Redirection,
     Scope,
+    may_move,
     quote_plain,
     read_word,
 )

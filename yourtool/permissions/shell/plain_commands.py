@@ -18,6 +18,9 @@ _UNQUOTED = re.compile(r"[\w./@%+:,-]+")
 """A value that the shell does not split or expand."""
 PLAIN_VARIABLE = re.compile(r"(?!npm_config|.*proxy)[a-z][a-z0-9_]*")
 """The name of a variable that means nothing to the shell and to programs."""
+MOVES = ("cd", "pushd", "popd")
+_RUNNERS = ("builtin", "command", "eval")
+"""Commands of the shell that run others in it."""
 Scope: TypeAlias = "Mapping[str, Word | None]"
 """The value of each variable of a loop; None: any text."""
 NO_VARIABLES: Scope = {}
@@ -83,6 +86,12 @@ class PlainCommand(Struct, frozen=True):
 
 class NotPlainError(Exception):
     """A part of a line is not completely understood."""
+
+
+def may_move(words: Sequence[str]) -> bool:
+    """Whether a command may enter a directory, also as `builtin cd`."""
+    is_run = words[0] in _RUNNERS and not set(MOVES).isdisjoint(" ".join(words).split())
+    return words[0] in MOVES or is_run
 
 
 def quote_plain(words: Sequence[Word]) -> str:

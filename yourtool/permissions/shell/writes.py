@@ -20,7 +20,8 @@ from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.argument_paths import skip_sources
 from yourtool.permissions.shell.assigned_values import iter_filled, read_values
-from yourtool.permissions.shell.entered import MOVES, Entered, is_subshell
+from yourtool.permissions.shell.entered import Entered, is_subshell
+from yourtool.permissions.shell.plain_commands import MOVES
 from yourtool.permissions.shell.programs import find_row, only_reads
 from yourtool.permissions.shell.specs import SHELLS, WRAPPERS
 from yourtool.permissions.shell.syntax import Node, parse, text_of, word_of
@@ -196,9 +197,8 @@ def _iter_redirected(node: Node) -> Iterator[str]:
     operators = {each.type for each in node.children}
     if not operators & _WRITING_OPERATORS:
         return
-    no_files = {*_WRITING_OPERATORS, "file_descriptor"}
-    if ">&" in operators:
-        no_files.add("number")  # a descriptor, too
+    numbers = ("number",) if ">&" in operators else ()  # a descriptor, too
+    no_files = {*_WRITING_OPERATORS, "file_descriptor", *numbers}
     yield from (_read(each) for each in node.children if each.type not in no_files)
 
 
