@@ -12,17 +12,16 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from yourtool.files import real_path
 from yourtool.git.harmless_settings import changes_harmless_setting
 from yourtool.git.repositories import open_repository
 from yourtool.permissions.configured_places import Protection
-from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.argument_paths import skip_sources
 from yourtool.permissions.shell.assigned_values import iter_filled, read_values
 from yourtool.permissions.shell.entered import Entered, is_subshell
 from yourtool.permissions.shell.plain_commands import MOVES
 from yourtool.permissions.shell.programs import find_row, only_reads
+from yourtool.permissions.shell.protected_targets import HERE, is_protected_target, make_relative
 from yourtool.permissions.shell.specs import SHELLS, WRAPPERS
 from yourtool.permissions.shell.syntax import Node, parse, text_of, word_of
 from yourtool.permissions.shell.wrapped import find_inner_start
@@ -60,7 +59,6 @@ _WRITING_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _MAX_DEPTH = 8
 _MAX_RESOLVED = 2_000
 _PATH = re.compile(r"[\w.~/:-]+")
-_GLOB = re.compile(r"[*?\[]")
 _EXPANDED = re.compile(r"[$`*?\[]")
 """In a directory that is known only when the command runs."""
 _READING_GIT_CONFIG = frozenset(
@@ -76,8 +74,6 @@ _GIT_PATCHERS = frozenset({"am", "apply"})
 _GIT_WRITERS = frozenset(
     {"checkout", "clone", "init", "mv", "restore", "rm", "submodule", "worktree"}
 )
-_HERE = "."
-"""Target of programs whose input names the files that they write, such as `patch` and `tar`."""
 
 
 def find_protected_write(line: str, root: Path) -> str | None:
@@ -102,13 +98,15 @@ def iter_protected_writes(line: str, root: Path, *, is_compared: bool = False) -
             made.add(Path(os.path.normpath(here / target.path)))
         elif isinstance(target, _Settings):
             if not (target.is_harmless and is_compared):
-                yield target.file or _relative(_find_settings(here / target.path, made, root), root)
+                yield target.file or make_relative(
+                    _find_settings(here / target.path, made, root), root
+                )
         elif is_protected(target):
             yield target if here == root else _name_target(target, here, root)
         elif number < _MAX_RESOLVED:
-            found = (each for each in entered if _is_protected(target, each, protection))
+            found = (each for each in entered if is_protected_target(target, each, protection))
             if (directory := next(found, None)) is not None:
-                is_named_from_root = directory == root and target != _HERE
+                is_named_from_root = directory == root and target != HERE
                 yield target if is_named_from_root else _name_target(target, directory, root)
 
 
@@ -147,7 +145,7 @@ def _find_settings(directory: Path, made: Collection[Path], root: Path) -> str:
 
 def _name_target(target: str, directory: Path, root: Path) -> str:
     """Return a target relative to the workspace; one that the shell expands as it is written."""
-    return target if target[:1] in ("~", "$") else _relative(str(directory / target), root)
+    return target if target[:1] in ("~", "$") else make_relative(str(directory / target), root)
 
 
 def _iter_targets(line: str, entered: Entered, depth: int) -> Iterator[_Target]:
@@ -245,14 +243,14 @@ def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[_Target]:
             if "=" in word:
                 yield word.partition("=")[2]
         if name == "patch":
-            yield _HERE
+            yield HERE
     elif name in _COMPRESSORS:
         for word in arguments:
             yield from (word, _COMPRESSED.sub("", word))
     elif not _is_known_to_read(name, arguments):
         letter = _DIRECTORY_LETTERS.get(name, "")
         if letter:
-            yield _HERE
+            yield HERE
         options = _DIRECTORY_OPTIONS if letter else _OUTPUT_OPTIONS
         yield from _iter_outputs(arguments, options, letter)
 
@@ -302,7 +300,7 @@ def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[_Target]:
         options = _OUTPUT_OPTIONS
         if rest[0] in _GIT_PATCHERS:
             options = _DIRECTORY_OPTIONS
-            yield folder or _HERE
+            yield folder or HERE
         words = [word for word in rest if not re.match("-[^-oO]", word)]
         for each in _iter_outputs(words, options):
             yield os.path.join(folder, each)  # noqa: PTH118
@@ -345,50 +343,6 @@ def _edits(option: str) -> bool:
 def _has_shell(words: Sequence[str]) -> bool:
     names = takewhile(lambda name: name != "-c", map(_name, words))
     return bool(words) and (_name(words[0]) == "eval" or not SHELLS.isdisjoint(names))
-
-
-def _is_protected(target: str, directory: Path, protection: Protection) -> bool:
-    if not target or target == "-" or "\0" in target:
-        return False
-    root = protection.root
-    protection.expect(str(directory / target))
-    if any(is_protected(_relative(each, root)) for each in (target, str(directory / target))):
-        return True
-    folder, _, pattern = target.rpartition("/")
-    if _GLOB.search(folder):
-        return any(_matches_protected(part) for part in target.split("/")) or (
-            protection.may_expand_to_place(_relative(str(directory / target), root))
-        )
-    if _GLOB.search(pattern):
-        if "[" in pattern and pattern.startswith("."):
-            return True
-        try:
-            names = os.listdir(directory / folder)  # noqa: PTH208 - only the names are needed
-        except OSError:
-            names = []
-        matching = (each for each in names if "[" in pattern or matches_glob(pattern, each))
-        hidden = pattern.startswith(".")
-        return any(
-            _is_protected_path(directory / folder / each, protection)
-            for each in matching
-            if hidden or not each.startswith(".")
-        )
-    return _is_protected_path(directory / target, protection)
-
-
-def _is_protected_path(path: Path, protection: Protection) -> bool:
-    paths = dict.fromkeys((_relative(str(path), protection.root), str(real_path(path))))
-    return any(protection.find(_relative(each, protection.root)) is not None for each in paths)
-
-
-def _matches_protected(pattern: str) -> bool:
-    """Whether a part of a path may become the name of a directory with programs or settings."""
-    return _GLOB.search(pattern) is not None and pattern.startswith((".", "?", "["))
-
-
-def _relative(path: str, root: Path) -> str:
-    normal = os.path.normpath(path)
-    return _HERE if normal == str(root) else normal.removeprefix(f"{root}/")
 
 
 def _read(node: Node) -> str:
