@@ -56,12 +56,9 @@ async def find_leaving(
         if await asyncio.to_thread(sandbox.excepts, line, needs_network=True):
             return replace(outside, protected=sandbox.is_required)
         if await asyncio.to_thread(sandbox.exceptions.gives_network, line):
-            return replace(
-                found,
-                has_network=True,
-                surroundings=_name_level(sandbox),
-                is_contained=found.is_fully_contained,  # the user chose "always"
-            )
+            is_free = found.is_fully_contained  # the user chose "always"
+            shown = _name_level(sandbox)
+            return replace(found, has_network=True, surroundings=shown, is_contained=is_free)
         if not is_attended:
             return found
         named = ", ".join(f"`{each}`" for each in network.programs)

@@ -59,7 +59,7 @@ async def test_download_is_one_question_before_it_runs(bench, mode):
     user = User(ALLOW)
     [said], _ = await run(bench, user, "bin/npm view x | tail", mode=mode)
     [asked] = user.asked
-    needed = "`npm view` needs a network, which commands in the sandbox do not have"
+    needed = "`bin/npm view` needs a network, which commands in the sandbox do not have"
     assert asked.preview.leaving == needed
     assert asked.network.hosts == (REGISTRY,)
     assert asked.network.outside == ("bin/npm view *",)

@@ -22,6 +22,7 @@ from tests.tools.protection.repositories import (
     write,
 )
 from yourtool.errors import ToolError
+from yourtool.tools.protection import settling
 from yourtool.tools.protection.protected import ProtectedPlaces
 from yourtool.tools.protection.reading import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES
 
@@ -732,6 +733,18 @@ def test_a_flood_of_files_does_not_hide_a_change(root, places):
     assert [each.path for each in outcome.changes] == [".vscode"]
     assert (root / ".vscode/tasks.json").read_text() == PLACES[".vscode/tasks.json"]
     assert [each.name for each in (root / ".vscode").iterdir()] == ["tasks.json"]
+
+
+def test_configurations_beyond_a_number_are_taken_back_without_a_look(root, places, monkeypatch):
+    monkeypatch.setattr(settling, "_MAX_CONFIGURATIONS", 3)
+    names = [f".git/modules/m{number}/config" for number in range(5)]
+    harmless = "[core]\n\tbare = false\n"
+    outcome = run(places, lambda: [write(root, name, harmless) for name in names])
+    assert {each.reason for each in outcome.changes} == {
+        "the command changed too many of them to compare each"
+    }
+    left = [name for name in names if (root / name).exists()]
+    assert len(left) == 3 and len(outcome.changes) == 2
 
 
 def test_large_directories_leave_the_other_places_their_room(root):

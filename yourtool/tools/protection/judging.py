@@ -41,6 +41,11 @@ class GitPlace(Struct, frozen=True):
     top: Path
     """The work tree."""
 
+    @property
+    def is_configuration(self) -> bool:
+        """Whether it is a file of settings."""
+        return self.inner.rpartition("/")[2] in _CONFIGURATIONS
+
     def judge(
         self,
         difference: Difference,
@@ -56,7 +61,7 @@ class GitPlace(Struct, frozen=True):
         """
         before, after = difference.before.get(""), difference.after.get("")
         name = self.inner.rpartition("/")[2]
-        if name in _CONFIGURATIONS and _is_file(before) and _is_file(after):
+        if self.is_configuration and _is_file(before) and _is_file(after):
             return self._judge_settings(difference, addresses, modules)
         text = _get_text(after)
         if name == "git-rebase-todo" and text is not None:

@@ -30,6 +30,9 @@ from yourtool.tools.protection.writing import (
 
 _ATTEMPTS = 3
 """How often a place that changes again is taken back."""
+_MAX_CONFIGURATIONS = 500
+"""Changed ones that git reads, some milliseconds each, before the command's result is sent."""
+_TOO_MANY = Judgement("git configuration", "the command changed too many of them to compare each")
 _NOT_COMMITTED = "its content is not from an existing commit"
 _DELETED = "it was deleted, but not by a commit"
 _UNKNOWN = "its earlier content is unknown, because it was too large"
@@ -61,6 +64,8 @@ class Settling:
         self._after: State | None = None
         self._right = dict[str, None]()
         """Absolute paths."""
+        self._configurations = set[str]()
+        """Those that were compared."""
         self._merged = set[str]()
         """Configurations of git of which a part stays."""
         self._changes = dict[str, Change]()
@@ -224,6 +229,11 @@ class Settling:
             is_new=directory not in self._before.tree or directory in self._remade,
             top=self._workspace if repository is None else repository.top,
         )
+        if place.is_configuration:
+            is_full = len(self._configurations) >= _MAX_CONFIGURATIONS
+            if is_full and difference.path not in self._configurations:
+                return _TOO_MANY
+            self._configurations.add(difference.path)
         modules = self._find_modules(place.top)
         return place.judge(difference, self._addresses, modules, is_running=self._is_running)
 
