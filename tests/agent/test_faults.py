@@ -159,7 +159,7 @@ async def test_image_of_a_turn_that_failed_at_any_await_is_stored_if_its_message
 async def test_image_of_a_message_that_cannot_be_stored_is_sent_with_the_next_one(tmp_path, point):
     bench = Bench(tmp_path)
     session = await bench.session(Checked(Scripted([says("A dot."), says("A dot.")])))
-    log = session._record._log = FailingLog(bench.store, point)
+    log = session.record._log = FailingLog(bench.store, point)
     with suppress(StoreError):  # what is stored during a request is stored with the next fact
         await play(session.send(PROMPT))
         await play(session.send(PROMPT))
@@ -230,8 +230,8 @@ async def check_full_disk(tmp_path, room):
         if is_waiting:
             freed.append(asyncio.create_task(set_free_pages(bench, 10_000)))
 
-    session._record._space = SpaceWait()
-    session._record._space.on_change = show
+    session.record._space = SpaceWait()
+    session.record._space.on_change = show
     await set_free_pages(bench, room)
     visible = await play(session.send("go " * 2_000))
     assert session.state.messages[-1].text == "All of it is done."
@@ -276,7 +276,7 @@ async def test_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repai
     bench = Bench(tmp_path)
     (bench.workspace / "a.txt").write_text("a cat\n")
     session = await bench.session(Checked(Scripted(SCRIPT)))
-    log = session._record._log = FailingLog(bench.store, point - 1)
+    log = session.record._log = FailingLog(bench.store, point - 1)
     visible = []
     with suppress(StoreError):  # what is stored during a request is stored with the next fact
         async for event in session.send("go"):
@@ -298,7 +298,7 @@ async def test_a_change_of_a_file_that_cannot_be_recorded_is_not_made(tmp_path):
     bench = Bench(tmp_path)
     (bench.workspace / "a.txt").write_text("a cat\n")
     session = await bench.session(Checked(Scripted(SCRIPT)))
-    session._record._log = FailingLog(bench.store, 1, at_change=True)
+    session.record._log = FailingLog(bench.store, 1, at_change=True)
     await play(session.send("go"))
     await play(session.send("more"))
     failed = [each for each in session.state.facts if isinstance(each, ToolFailed)]

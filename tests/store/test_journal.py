@@ -60,7 +60,7 @@ async def test_changes_are_found_by_file_call_prompt_session_and_workspace(bench
 async def test_a_change_that_failed_is_not_found(bench):
     session = await talk(bench, write("a", "1\n"))
     [change] = await bench.store.file_changes(ChangeFilter())
-    await session._record(
+    await session.record(
         FileChangeFailed(tool_use_id=change.tool_use_id, changed_event_id=change.event_id)
     )
     assert await bench.store.file_changes(ChangeFilter()) == ()

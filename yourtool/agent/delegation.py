@@ -231,9 +231,7 @@ class CallDelegator:
                 pass
 
     async def _record(self, fact: AnyFact) -> AnyFact:
-        recorded = await self._call.record(fact, parent=self._call.parent)
-        self._call.show(recorded)
-        return recorded
+        return await self._call.channel.record(fact, parent=self._call.parent)
 
     def _build_started(
         self, args: Delegate, plan: WorkerPlan, worker: Worker, name: str, dropped: tuple[str, ...]

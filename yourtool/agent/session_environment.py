@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, field
 
 from yourtool.agent.budgets import Budgets, JudgeBudget
 from yourtool.agent.estimates import RequestEstimates
-from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.hooks.hooks import Hooks
 from yourtool.agent.hooks.transcript import FILE_NAME, Transcript
 from yourtool.agent.reported_costs import ReportedCosts
@@ -17,7 +17,6 @@ from yourtool.agent.routes import Routes
 from yourtool.agent_config import CheckConfig, ContextConfig, FallbackConfig, Limits, UndoConfig
 from yourtool.config import ThinkingOnSwap
 from yourtool.effects import Confirm, Steering, UnsavedText, no_steering
-from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import Notice
 from yourtool.files import is_directory
 from yourtool.masking import Mask
@@ -73,12 +72,10 @@ class DelegatingCall(Struct, frozen=True, kw_only=True):
     session_id: str
     model_id: str
     toolbox: Toolbox
-    record: Recorder
+    channel: Channel
     tool_use_id: str
     parent: str
     """Event id of the start of the call."""
-    show: Callable[[AnyFact], None]
-    """Gets the facts that are recorded for the call."""
 
 
 class TaskStarter(Protocol):

@@ -184,7 +184,7 @@ async def test_the_fact_of_a_change_is_stored_before_the_file_changes(bench):
             )
             await self._store.append(*facts)
 
-    session._record._log = Watching(bench.store)
+    session.record._log = Watching(bench.store)
     await play(session.send("go"))
     assert seen == [False]
     assert (bench.workspace / "a").exists()
@@ -195,7 +195,7 @@ async def test_a_change_that_failed_is_not_taken_back(bench):
     (work / "d").mkdir()
     (work / "d" / "a").write_text("user\n")
     session = await talk(bench, write("d/a", "agent\n"))
-    record = session._record
+    record = session.record
 
     class Racing:
         async def append(self, *facts):
@@ -355,7 +355,7 @@ async def test_an_interrupted_undo_is_finished_by_the_next_one(bench):
     await play(session.send("one"))
     plan = session.state.files.plan_undo()
     started = FilesRestoring(kind="undo", turns=plan.turns, files=plan.files)
-    await session._record(started)
+    await session.record(started)
     (work / "b").unlink()  # the first file was restored when the program died
     await session.close()
     again = await talk(bench, resume=session.id)

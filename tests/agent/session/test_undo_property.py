@@ -133,7 +133,7 @@ class Agent:
                 message=message,
             )
         )
-        return CallJournal(self._turn, "tu", "", lambda _: None)
+        return CallJournal(self._turn, "tu", "")
 
     async def write(self, path: str, content: str) -> None:
         context = ToolContext(

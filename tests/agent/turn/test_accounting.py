@@ -357,7 +357,7 @@ async def test_failure_stored_without_usage_counts_as_nothing_everywhere(bench):
     events, _ = await sent(session, "go")
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
     old = replace(failed, id=new_id(), message=None, usage=None)
-    stored = await session._record(old)
+    stored = await session.record(old)
     assert stored.usage is None
     await session.close()
     again = await bench.session(Checked(Wire()), resume=session.id)

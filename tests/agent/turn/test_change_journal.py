@@ -85,7 +85,7 @@ async def test_content_that_another_process_deletes_meanwhile_is_stored_again(be
                     each.unlink()
             await bench.store.append(*facts)
 
-    session._record._log = Deleting()
+    session.record._log = Deleting()
     await play(session.send("go"))
     assert [each.read_bytes() for each in contents.iterdir()] == [b"x\n"]
     await play(session.files.undo())
@@ -130,8 +130,7 @@ def journal(tmp_path):
         workspace = Workspace(tmp_path)
         env = SimpleNamespace(watch=watch, blobs=tmp_path, workspace=workspace)
         turn = SimpleNamespace(env=env, record=record)
-        shown = []
-        return CallJournal(turn, "tu_1", "parent", shown.append), watch, recorded, shown
+        return CallJournal(turn, "tu_1", "parent"), watch, recorded
 
     return build
 
@@ -142,7 +141,7 @@ async def wait_for(event):
 
 
 async def test_watching_ends_also_if_the_call_is_stopped_before_its_command(journal):
-    changes, watch, recorded, _ = await journal()
+    changes, watch, recorded = await journal()
 
     async def run_command():
         async with changes.watching():
@@ -159,7 +158,7 @@ async def test_watching_ends_also_if_the_call_is_stopped_before_its_command(jour
 
 
 async def test_changes_of_a_failed_command_are_recorded(journal):
-    changes, watch, recorded, shown = await journal()
+    changes, watch, recorded = await journal()
     watch.allowed.set()
     change = CommandChange("a", file_state(b"1\n", 0o600), file_state(b"1\n2\n", 0o600), ("d",))
     watch.changes = CommandChanges((change,), omitted=3)
@@ -167,7 +166,7 @@ async def test_changes_of_a_failed_command_are_recorded(journal):
         async with changes.watching():
             raise ZeroDivisionError
     [(fact, parent)] = recorded
-    assert shown == [fact]
+    assert changes.changes == [*fact.changes]
     assert (parent, fact.tool_use_id, fact.omitted) == ("parent", "tu_1", 3)
     [stored] = fact.changes
     assert stored.before.stored and stored.after.stored
@@ -177,7 +176,7 @@ async def test_changes_of_a_failed_command_are_recorded(journal):
 
 @pytest.mark.parametrize("fails", [False, True])
 async def test_files_that_were_written_are_known_to_checks(journal, fails):
-    changes, _, recorded, _ = await journal()
+    changes, _, recorded = await journal()
     absent, written = FileState(FileImage("absent")), file_state(b"x", 0o600)
 
     def change(path, before, after):
@@ -195,7 +194,7 @@ async def test_files_that_were_written_are_known_to_checks(journal, fails):
 
 
 async def test_change_that_a_command_left_is_recorded_before_that_of_a_tool(journal):
-    changes, watch, recorded, _ = await journal()
+    changes, watch, recorded = await journal()
     first, second, third = (file_state(text, 0o600) for text in (b"1\n", b"2\n", b"3\n"))
     watch.taken = CommandChanges((CommandChange("a", first, second),))
 
@@ -211,7 +210,7 @@ async def test_change_that_a_command_left_is_recorded_before_that_of_a_tool(jour
 
 @pytest.mark.parametrize(("changed", "omitted", "count"), [(0, 0, 0), (0, 1, 1), (1, 0, 1)])
 async def test_a_fact_is_recorded_only_if_something_changed(journal, changed, omitted, count):
-    changes, watch, recorded, _ = await journal()
+    changes, watch, recorded = await journal()
     watch.allowed.set()
     change = CommandChange("a", file_state(b"1", 0o600), file_state(b"2", 0o600))
     watch.changes = CommandChanges((change,) * changed, omitted)
@@ -221,7 +220,7 @@ async def test_a_fact_is_recorded_only_if_something_changed(journal, changed, om
 
 
 async def test_content_up_to_the_limit_is_stored(journal, tmp_path):
-    changes, watch, recorded, _ = await journal()
+    changes, watch, recorded = await journal()
     watch.allowed.set()
     fits, large = b"x" * MAX_STORED_BYTES, b"y" * (MAX_STORED_BYTES + 1)
     unknown = FileState(FileImage("other"))

@@ -706,7 +706,7 @@ async def test_call_without_effects_takes_one_transaction_and_another_takes_two(
     (bench.workspace / "a.txt").write_text("a cat\n")
     script = [READ, says("again") + call, says("done")]
     session = await bench.session(Checked(Scripted(script)), mode=Mode.AUTO)
-    log = session._record._log = Counted(bench.store)
+    log = session.record._log = Counted(bench.store)
     shown = await play_counted(session, log, "do it")
     first = ["turn.started"], ["route.decided", "llm.call_started"], ["llm.call_completed"]
     start = ["tool.called", "tool.completed", "llm.call_started"]

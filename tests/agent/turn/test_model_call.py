@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from tests.agent.harness import MODEL, play
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.turn.model_call import ModelCall, call_silently
 from yourtool.agent.turn.request import SilentRequest
@@ -29,7 +30,7 @@ def turn_of(session):
     return Turn(
         session_id=session.id,
         state=session.state,
-        record=session._record,
+        channel=Channel(session.record),
         interrupt=Interrupt(),
         env=env,
         toolbox=env.tools.toolbox,
@@ -167,15 +168,20 @@ async def test_stopped_silent_call_stops_the_turn(bench):
     await session.close()
 
 
-async def test_visible_call_yields_its_events_and_has_no_purpose(bench):
+async def test_visible_call_shows_its_events_and_has_no_purpose(bench):
     session = await bench.session(Scripted([says("hello"), says("more")]))
     await play(session.send("hi"))
     turn = turn_of(session)
-    call = ModelCall(turn)
-    events = await play(call.stream())
+    ends = []
+
+    async def call():
+        ends.append(await ModelCall(turn).run())
+
+    events = await play(turn.channel.run(call))
+    [end] = ends
     assert "".join(each.text for each in events if isinstance(each, TextDelta)) == "more"
-    assert events[-1] == call.end
-    assert isinstance(call.end, LlmCallCompleted)
-    assert not call.end.purpose
-    assert turn.parent == call.end.id
+    assert events[-1] == end
+    assert isinstance(end, LlmCallCompleted)
+    assert not end.purpose
+    assert turn.parent == end.id
     await session.close()

@@ -1,8 +1,8 @@
 """Records facts: completes the envelope, stores the fact, then applies and returns it."""
 
 import asyncio
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -45,7 +45,7 @@ class Recorder:
     Each transaction of the log waits for the disk. A fact that need not be stored at once is
     deferred: it is stored in the transaction of the next one, but at most 20 ms later. `begin`
     starts to store a fact while the turn continues, but only one such write runs at a time.
-    `show_stored` holds back what follows these facts. On a full disk, a write of a turn waits for
+    A `Channel` holds back what follows these facts. On a full disk, a write of a turn waits for
     space until `stop_waiting`.
     """
 
@@ -63,7 +63,8 @@ class Recorder:
         """Deferred facts that could not be stored; older than all others."""
         self.deferred = self.stored = 0
         """How many facts were deferred, and how many of these are stored."""
-        self._watcher: Callable[[], object] = _ignore
+        self._written = asyncio.Event()
+        """Set, and replaced, after each write of deferred facts, if it succeeded or not."""
         self._timer: asyncio.TimerHandle | None = None
         self._late: asyncio.Task[None] | None = None
         """Stores what was deferred when its time is over."""
@@ -140,14 +141,17 @@ class Recorder:
         """Whether deferred facts could not be stored."""
         return bool(self._failed)
 
-    @contextmanager
-    def watched(self, watcher: Callable[[], object]) -> Generator[None, None, None]:
-        """Call `watcher` after each write of deferred facts, whether it succeeded or not."""
-        self._watcher = watcher
-        try:
-            yield
-        finally:
-            self._watcher = _ignore
+    async def wait_stored(self, count: int) -> None:
+        """Wait until the first `count` facts that were deferred are stored.
+
+        Raises:
+            StoreError: they could not be stored, not even by a second write.
+        """
+        while self.stored < count:
+            if self.has_failed:
+                await self._store()
+            else:
+                await self._written.wait()
 
     async def flush(self) -> None:
         """Store what is deferred.
@@ -221,7 +225,8 @@ class Recorder:
                 self._state.apply(fact)
         finally:
             if deferred:
-                self._watcher()
+                self._written.set()
+                self._written = asyncio.Event()
 
     async def _append(self, *facts: AnyFact) -> None:
         if self._space is None or self.turn_id is None:
@@ -229,7 +234,3 @@ class Recorder:
         else:
             await self._space.write(partial(self._log.append, *facts), self._stopped)
         self._stopped.clear()
-
-
-def _ignore() -> None:
-    pass

@@ -1,16 +1,15 @@
 """Close the turn that a dead process left open, so that the history is valid."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from decimal import Decimal
 
 from msgspec.structs import replace
 
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.delegated_work import ReadFacts, close_delegations
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.errors import ToolFailure
-from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import (
     LlmCallCompleted,
     LlmCallEnd,
@@ -43,8 +42,7 @@ async def repair_session(
         await close_delegations(done, record, read)
         if partial is not None and partial.turn_id == turn.turn_id:
             await _restore_partial(partial, state, record)
-    async for _ in close_open_turn(state, record, session_id):
-        pass
+    await close_open_turn(state, Channel(record))
     if state.processes.running:
         await asyncio.to_thread(end_processes_of, session_id)
     for process in tuple(state.processes.running.values()):
@@ -66,9 +64,7 @@ async def _restore_partial(partial: LlmCallFailed, state: State, record: Recorde
     )
 
 
-async def close_open_turn(
-    state: State, record: Recorder, session_id: str
-) -> AsyncGenerator[AnyFact, None]:
+async def close_open_turn(state: State, channel: Channel) -> None:
     """Give every open call a result and end the turn that was running when the program died.
 
     A call that had started is never run again; its result states that its effect is unknown. Does
@@ -76,6 +72,7 @@ async def close_open_turn(
     """
     if (turn := state.open_turn) is None:
         return
+    record = channel.recorder
     await record.flush()
     record.turn_id = turn.turn_id
     started = {fact.tool_use_id: fact.id for fact in state.facts if isinstance(fact, ToolCalled)}
@@ -88,7 +85,7 @@ async def close_open_turn(
             if call_id in started
             else "The program ended before this ran. It had no effect."
         )
-        failed = await record(
+        failed = await channel.record(
             ToolFailed(
                 tool_use_id=call_id,
                 tool_name=block.name,
@@ -97,7 +94,7 @@ async def close_open_turn(
                 latency_ms=0,
                 message=ResultMessage(
                     id=new_id(),
-                    session_id=session_id,
+                    session_id=record.session_id,
                     content=(ToolResultBlock(call_id, (TextBlock(message),), is_error=True),),
                     metadata=ResultMetadata(
                         parent_tool_use_id=call_id, origin=Origin.RESUME_REPAIR
@@ -108,12 +105,11 @@ async def close_open_turn(
             parent=started.get(call_id, reply.id),
         )
         parent = failed.id
-        yield failed
     done = [fact for fact in state.facts if fact.turn_id == turn.turn_id]
     replies = [fact for fact in done if isinstance(fact, LlmCallCompleted)]
     usages = [fact.usage for fact in done if isinstance(fact, LlmCallEnd) and fact.usage]
     requests = [fact for fact in done if isinstance(fact, LlmCallStarted) and not fact.purpose]
-    yield await record(
+    await channel.emit(
         TurnCancelled(
             reason="client_disconnect",
             partial_llm_calls=len(requests),

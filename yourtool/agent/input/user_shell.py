@@ -7,11 +7,11 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 
-from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.tool_runner import CANCEL_GRACE_SECONDS
 from yourtool.environment import is_secret
@@ -46,28 +46,27 @@ class UserShell(Struct):
 
     session_id: str
     env: SessionEnvironment
-    record: Recorder
+    channel: Channel
     interrupt: Interrupt
 
-    async def run(
-        self, command: str, *, shared: bool
-    ) -> AsyncGenerator[ShellStarted | ToolOutputDelta | ShellRan, None]:
-        """Run a command; yield its start, its output and the fact that ends it.
+    async def run(self, command: str, *, shared: bool) -> None:
+        """Run a command; show its start, its output and the fact that ends it.
 
-        There is no timeout. A stopped command ends with a fact too; closing the generator kills the
+        There is no timeout. A stopped command ends with a fact too; cancelling this kills the
         command and its child processes and stores nothing.
         """
+
+        def show(text: str) -> None:
+            self.channel.post(ToolOutputDelta(tool_use_id=message_id, text=storable(text)))
+
         command, message_id, started = storable(command), new_id(), time.monotonic()
         mask = await asyncio.to_thread(lambda: add_assignments(self.env.mask(), os.environ))
         shown = await asyncio.to_thread(mask.text, command)
-        printed: asyncio.Queue[str | None] = asyncio.Queue()
-        output = CommandOutput(self.env.spill, LiveText(printed.put_nowait), mask)
+        output = CommandOutput(self.env.spill, LiveText(show), mask)
+        await self.channel.emit(ShellStarted(message_id=message_id, command=shown, shared=shared))
         running = asyncio.create_task(run_command_line(command, self.env.workspace, output))
-        running.add_done_callback(lambda _: printed.put_nowait(None))
         try:
-            yield ShellStarted(message_id=message_id, command=shown, shared=shared)
-            while (text := await self.interrupt.guard(printed.get())) is not None:
-                yield ToolOutputDelta(tool_use_id=message_id, text=storable(text))
+            await self.interrupt.guard(asyncio.wait([running]))
         except Interrupted:
             pass
         finally:
@@ -82,7 +81,7 @@ class UserShell(Struct):
             await asyncio.to_thread(mask.text, error_message or output.text(has_failed=code != 0)),
             f"[{status}; the user ran this command]",
         )
-        yield await self.record(
+        await self.channel.emit(
             ShellRan(
                 command=shown,
                 exit_code=code,

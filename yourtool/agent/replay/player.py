@@ -1,7 +1,6 @@
 """Plays a recorded session: the loop of its turns runs, and nothing else does."""
 
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
 from decimal import Decimal
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.estimates import RequestEstimates
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.replay.mocks import (
@@ -187,9 +187,7 @@ class _Player:
             self._model.begin(recorded)
             self._tools.begin(recorded.steps)
             turn = self._build_turn(recorded, started.id)
-            async with aclosing(loop.run_turn(turn)) as events:
-                async for _ in events:
-                    pass
+            await loop.run_turn(turn)
             self.requests += turn.requests
             self.tool_calls += turn.tool_calls
         self._record.turn_id = None
@@ -206,7 +204,7 @@ class _Player:
         return Turn(
             session_id=self._session_id,
             state=self.state,
-            record=self._record,
+            channel=Channel(self._record),
             interrupt=Interrupt(),
             env=env,
             toolbox=self._tools.toolbox,

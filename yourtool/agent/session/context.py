@@ -1,14 +1,14 @@
 """What the next request of a session has, and what the user chose for single messages of it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 from yourtool.agent import next_request
+from yourtool.agent.history.channel import Channel, shows_events
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import UsageError
-from yourtool.events.catalog import Event
 from yourtool.events.context import ContextOverridden, Override
 from yourtool.interrupt import Interrupt
 
@@ -21,20 +21,21 @@ class SessionContext:
         state: State,
         record: Recorder,
         is_busy: Callable[[], bool],
-        build_turn: Callable[[Interrupt], Awaitable[Turn]],
+        build_turn: Callable[[Channel, Interrupt], Awaitable[Turn]],
     ) -> None:
         """`build_turn` returns a turn that is not run."""
         self._state = state
-        self._record = record
+        self.record = record
         self._is_busy = is_busy
         self._build_turn = build_turn
 
     async def compose(self) -> "next_request.NextRequest":
         """Return the next request as it would be sent now, without a new prompt."""
-        turn = await self._build_turn(Interrupt())
+        turn = await self._build_turn(Channel(self.record), Interrupt())
         return await asyncio.to_thread(next_request.compose_next, turn)
 
-    async def override(self, message_id: str, override: Override) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def override(self, channel: Channel, message_id: str, override: Override) -> None:
         """Choose what all later requests have of a message.
 
         Raises:
@@ -46,4 +47,4 @@ class SessionContext:
         if override == "omitted" and message_id == last:
             raise UsageError("The last prompt is always sent; `/rewind` goes back before it.")
         if self._state.branch.overrides.find(message_id) != override:
-            yield await self._record(ContextOverridden(target=message_id, override=override))
+            await channel.emit(ContextOverridden(target=message_id, override=override))

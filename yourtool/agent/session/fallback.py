@@ -5,9 +5,10 @@ get the conversation, always needs an answer.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.state import State
 from yourtool.agent.routes import Routes
 from yourtool.agent.session_environment import SessionEnvironment
@@ -40,13 +41,10 @@ class Fallbacks:
             return None
         return f"{fallback.model} answers while {preferred} is unavailable."
 
-    async def settle(
-        self, override: Model | None, interrupt: Interrupt
-    ) -> AsyncGenerator[Notice, None]:
+    async def settle(self, override: Model | None, interrupt: Interrupt, channel: Channel) -> None:
         """End fallbacks whose outage is over, and find one for the model of this turn."""
         routes, policy = self._env.routes, self._env.fallback.policy
-        for notice in self._end(routes):
-            yield notice
+        await channel.emit(*self._end(routes))
         if policy == "never" or self._env.is_worker:
             return
         decided = await asyncio.to_thread(routes.decide, override, self._state)
@@ -55,20 +53,21 @@ class Fallbacks:
             return
         if (reason := routes.outage_reason(wanted)) is None:
             return
-        for notice in self._env.new_notices(*self._describe_unknown()):
-            yield notice
+        await channel.emit(*self._env.new_notices(*self._describe_unknown()))
         target = await asyncio.to_thread(self._find_target, routes.catalogue.get(wanted))
         if target is None:
             return
         is_free = policy == "auto" and _get_recipient(target) == _get_recipient(
             routes.catalogue.get(wanted)
         )
+        await channel.wait_shown()
         if not is_free and not await self._ask(wanted, target, reason, interrupt):
             self._declined.add(wanted)
             return
         why = "`fallback.policy` is `auto`" if is_free else "you agreed"
         routes.fallbacks[wanted] = Candidate(target.id, f"{why}, while `{wanted}` is unavailable")
-        yield Notice(level="warning", text=f"`{target.id}` answers while {reason}.")
+        text = f"`{target.id}` answers while {reason}."
+        await channel.emit(Notice(level="warning", text=text))
 
     def _end(self, routes: Routes) -> Iterator[Notice]:
         self._declined = {each for each in self._declined if routes.outage_reason(each)}

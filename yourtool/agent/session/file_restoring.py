@@ -5,17 +5,17 @@ is in its old or its new state, and the next call finishes.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from yourtool.agent.history.channel import Channel, shows_events
 from yourtool.agent.history.file_history import FileHistory, RestorePlan
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.blobs import read_blob
 from yourtool.errors import BlobError, ToolError, UsageError
-from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FilesRestored, FilesRestoring, RestoreKind
 from yourtool.file_images import FileRestore, LeftFile
@@ -54,14 +54,15 @@ class FileRestoring:
         """The directory of stored file contents, next to that of saved git objects."""
 
         self._session_id = session_id
-        self._record = record
+        self.record = record
         self._env = env
         self._workspace = env.workspace
         self._is_busy = is_busy
         self._refused: set[str] = set()
         """Turns of which an undo could restore nothing, so that the next one passes them over."""
 
-    async def undo(self) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def undo(self, channel: Channel) -> None:
         """Take back the changes of the last turn that has any.
 
         If nothing of it can be taken back, a second call takes back the turn before. Each call
@@ -82,53 +83,55 @@ class FileRestoring:
                 if self._refused.isdisjoint(plan.turns):
                     self._refused |= set(plan.turns)
                     text = f"No file was restored.{left} The next /undo takes back the turn before."
-                    yield Notice(level="warning", text=text)
+                    await channel.emit(Notice(level="warning", text=text))
                     return
-                yield Notice(level="info", text=f"Went on to the turn before.{left}")
+                text = f"Went on to the turn before.{left}"
+                await channel.emit(Notice(level="info", text=text))
             plan = earlier
-        async for event in self._run(plan, "There is no change of a file to take back.", git):
-            yield event
+        problem = "There is no change of a file to take back."
+        await self._run(channel, plan, problem, git)
 
-    async def redo(self) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def redo(self, channel: Channel) -> None:
         """Make the changes again that were taken back last.
 
         Raises:
             UsageError: a turn is running.
         """
         problem = "Nothing was taken back since the last change of a file."
-        async for event in self._run(self.history.plan_redo(), problem, self._open_git()):
-            yield event
+        await self._run(channel, self.history.plan_redo(), problem, self._open_git())
 
-    async def rewind(self, plan: RestorePlan) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def rewind(self, channel: Channel, plan: RestorePlan) -> None:
         """Restore the files of a plan from `FileHistory.plan_rewind`.
 
         Raises:
             UsageError: a turn is running.
         """
-        async for event in self._run(plan, "", self._open_git()):
-            yield event
+        await self._run(channel, plan, "", self._open_git())
 
     async def check(self, plan: RestorePlan) -> RestorePlan:
         """Return the plan without the files that differ from what the agent left."""
         return await asyncio.to_thread(self._check_files, plan, self._open_git())
 
     async def _run(
-        self, plan: RestorePlan | None, problem: str, git: GitRestorer
-    ) -> AsyncGenerator[Event, None]:
+        self, channel: Channel, plan: RestorePlan | None, problem: str, git: GitRestorer
+    ) -> None:
         if self._is_busy():
             raise UsageError("A turn is running; wait until it ends or stop it.")
         if (unfinished := self.history.unfinished) is not None:
-            yield Notice(level="info", text="Finishing what was interrupted.")
-            yield await self._restore(unfinished, git)
+            await channel.emit(Notice(level="info", text="Finishing what was interrupted."))
+            await channel.emit(await self._restore(unfinished, git))
             return
         if plan is None:
-            yield Notice(level="info", text=problem)
+            await channel.emit(Notice(level="info", text=problem))
             return
         plan = await asyncio.to_thread(self._check_files, plan, git)
         if not plan.files:
-            yield Notice(level="warning", text=f"No file was restored.{describe_left(plan.left)}")
+            text = f"No file was restored.{describe_left(plan.left)}"
+            await channel.emit(Notice(level="warning", text=text))
             return
-        started = await self._record(
+        started = await channel.record(
             FilesRestoring(
                 kind=plan.kind,
                 turns=plan.turns,
@@ -137,8 +140,7 @@ class FileRestoring:
                 through=plan.through,
             )
         )
-        yield started
-        yield await self._restore(started, git)
+        await channel.emit(await self._restore(started, git))
 
     async def _restore(self, started: FilesRestoring, git: GitRestorer) -> FilesRestored:
         restoring = asyncio.ensure_future(self._change_files(started, git))
@@ -149,13 +151,11 @@ class FileRestoring:
             raise
         paths = result.paths
         tells = started.through is UNSET  # otherwise the conversation is of that time, too
-        return await self._record(
-            FilesRestored(
-                kind=started.kind,
-                paths=paths,
-                left=(*started.left, *result.left),
-                message=self._build_message(started.kind, paths) if paths and tells else None,
-            )
+        return FilesRestored(
+            kind=started.kind,
+            paths=paths,
+            left=(*started.left, *result.left),
+            message=self._build_message(started.kind, paths) if paths and tells else None,
         )
 
     async def _change_files(self, started: FilesRestoring, git: GitRestorer) -> "_Result":

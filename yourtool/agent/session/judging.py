@@ -5,8 +5,7 @@ forbids, changes nothing; `/model show` has the reason.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -18,11 +17,10 @@ from yourtool.agent.budgets import JudgeBudget
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.history.summary_texts import render_conversation
-from yourtool.agent.turn import loop, model_call, request
+from yourtool.agent.turn import model_call, request
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import YourtoolError
-from yourtool.events.catalog import Event
 from yourtool.events.deltas import TokenUsage
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.turns import TurnEvaluated
@@ -84,14 +82,7 @@ class TurnJudge:
         self._task: asyncio.Task[None] | None = None
         self._problem = ""
 
-    async def follow(self, turn: Turn) -> AsyncGenerator[Event, None]:
-        """Run a turn, then start to judge it."""
-        async with aclosing(loop.run_turn(turn)) as events:
-            async for event in events:
-                yield event
-        self._start(turn)
-
-    def _start(self, turn: Turn) -> None:
+    def start(self, turn: Turn) -> None:
         """Start to judge a turn that has ended, unless it is clear how it went."""
         route, env = self._state.last_route, turn.env
         is_clear = turn.interrupt.requested or turn.stop_reason is StopReason.ERROR

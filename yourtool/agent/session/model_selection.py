@@ -6,15 +6,15 @@ A selection during a turn is stored after the turn, so that the facts of the tur
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 
+from yourtool.agent.history.channel import Channel, shows_events
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.route_records import find_advice
 from yourtool.agent.session import preflight
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.errors import SwapRefusedError, UsageError
-from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.sessions import (
     SessionEffortSelected,
@@ -40,7 +40,7 @@ class ModelSelection:
         """`is_busy`: whether a turn is running."""
         self._is_busy = is_busy
         self._state = state
-        self._record = record
+        self.record = record
         self._env = env
         self._pending: list[SessionEffortSelected | SessionModelRefused] = []
         if (chosen := state.effort) is not None:
@@ -64,15 +64,21 @@ class ModelSelection:
         )
         return await asyncio.to_thread(preflights.examine, name, settings, now())
 
+    @shows_events
     async def select_model(
-        self, name: str | None, *, use_placeholders: bool
-    ) -> AsyncGenerator[Event, None]:
+        self, channel: Channel, name: str | None, *, use_placeholders: bool
+    ) -> None:
         """Select a model; see `Session.select_model`.
 
         Raises:
             UnknownModelError: no model, or more than one, has this name.
             SwapRefusedError: the model cannot continue the session.
         """
+        await self._select_model(channel, name, use_placeholders=use_placeholders)
+
+    async def _select_model(
+        self, channel: Channel, name: str | None, *, use_placeholders: bool
+    ) -> None:
         model_id = None
         if name is not None:
             routes = self._env.routes
@@ -96,12 +102,12 @@ class ModelSelection:
             text = f"Swap to {model_id} is pending; it applies to the next turn."
             if not model_id:
                 text = "The default model is used from the next turn on."
-            yield Notice(level="info", text=text)
+            await channel.emit(Notice(level="info", text=text))
             return
-        async for fact in self.store_if_idle():
-            yield fact
+        await self.store_if_idle(channel)
 
-    async def override_route(self) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def override_route(self, channel: Channel) -> None:
         """Select the model that past turns recommend instead of that of the last turn.
 
         Raises:
@@ -110,9 +116,8 @@ class ModelSelection:
         """
         chosen, advised = self._get_advice()
         recommended = advised.candidate_model or ""
-        async for event in self.select_model(recommended, use_placeholders=False):
-            yield event
-        yield await self._record(
+        await self._select_model(channel, recommended, use_placeholders=False)
+        await channel.emit(
             RouteOverridden(
                 chosen_model=chosen,
                 recommended_model=recommended,
@@ -120,14 +125,15 @@ class ModelSelection:
             )
         )
 
-    async def dismiss_advice(self) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def dismiss_advice(self, channel: Channel) -> None:
         """Do not show the recommendation of the last turn in the session again.
 
         Raises:
             UsageError: a turn is running, or there is no recommendation.
         """
         chosen, advised = self._get_advice()
-        yield await self._record(
+        await channel.emit(
             PatternOverrideDismissed(
                 chosen_model=chosen, recommended_model=advised.candidate_model or ""
             )
@@ -143,31 +149,28 @@ class ModelSelection:
             raise UsageError("Past turns recommend no other model than that of the last turn.")
         return route.chosen_model or "", advised
 
-    async def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def select_effort(self, channel: Channel, level: Effort | None) -> None:
         """Select a reasoning effort; see `Session.select_effort`."""
         self._env.effort = level
         self._pending.append(SessionEffortSelected(effort=level))
-        async for fact in self.store_if_idle():
-            yield fact
+        await self.store_if_idle(channel)
 
-    async def store_if_idle(self) -> AsyncGenerator[Event, None]:
+    async def store_if_idle(self, channel: Channel) -> None:
         """Store pending selections unless a turn is running."""
         if not self._is_busy():
-            async for fact in self.store_pending():
-                yield fact
+            await self.store_pending(channel)
 
-    async def store_pending(self) -> AsyncGenerator[Event, None]:
+    async def store_pending(self, channel: Channel) -> None:
         """Store pending selections."""
         while self._pending:
-            yield await self._record(self._pending.pop(0))
+            await channel.emit(self._pending.pop(0))
         if (pending := self._state.pending_model) is not None:
             in_words = self._state.pending_placeholders
-            chosen = SessionModelSelected(model=pending or None, media_in_words=in_words)
-            yield await self._record(chosen)
+            await channel.emit(SessionModelSelected(model=pending or None, media_in_words=in_words))
 
     async def _record_refusal(self, error: SwapRefusedError) -> None:
         self._pending.append(
             SessionModelRefused(model=error.model, validation_failure=error.code, reason=str(error))
         )
-        async for _ in self.store_if_idle():
-            pass
+        await self.store_if_idle(Channel(self.record))

@@ -1,9 +1,10 @@
 """The background processes of a session: their facts, and reports of them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.events.deltas import Notice
@@ -65,7 +66,7 @@ class SessionProcesses:
         """Move the running commands of the turn to the background; return how many there are."""
         return self._table.move_to_background()
 
-    async def report(self) -> AsyncGenerator[ProcessesReported, None]:
+    async def report(self, channel: Channel) -> None:
         """Record for the model which processes have ended since its last request, if any."""
         lines = describe_ended(self._table.take_ended())
         lines += self._state.processes.describe_left()
@@ -77,7 +78,7 @@ class SessionProcesses:
                 metadata=PromptMetadata(origin=Origin.PROCESSES, audience=Audience.MODEL),
                 created_at=now(),
             )
-            yield await self._record(ProcessesReported(message=message))
+            await channel.emit(ProcessesReported(message=message))
 
     async def record_leaving(self) -> None:
         """Record that the processes that run end with the session."""

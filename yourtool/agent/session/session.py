@@ -1,16 +1,16 @@
-"""A session: its log, its state, and the operations on both, which yield the events of a change."""
+"""A session: its log, its state, and the operations on both, which show the events of a change."""
 
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from yourtool.agent.history.channel import Channel, shows_events
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
-from yourtool.agent.history.storing_order import show_stored
 from yourtool.agent.input import mentioned_files, user_shell
 from yourtool.agent.input.mentions import AddressedPrompt
 from yourtool.agent.routes import to_routing_record
@@ -28,7 +28,7 @@ from yourtool.agent.session.stored_facts import StoredFacts
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session.tree import SessionTree
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.agent.turn import compaction
+from yourtool.agent.turn import compaction, loop
 from yourtool.agent.turn.hook_events import HookEvents
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import build_prompt
@@ -38,8 +38,7 @@ from yourtool.effects import Steering, UnsavedText
 from yourtool.errors import UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.sessions import SessionRenamed
-from yourtool.events.tools import ShellRan
-from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted
+from yourtool.events.turns import RouteDecided
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
 from yourtool.messages.blocks import ContentBlock
@@ -56,7 +55,7 @@ class Session:
     def __init__(
         self, session_id: str, state: State, record: Recorder, lease: Lease, env: SessionEnvironment
     ) -> None:
-        self.id, self.state, self._record, self._lease = session_id, state, record, lease
+        self.id, self.state, self.record, self._lease = session_id, state, record, lease
         self._env, self.gate, self._routes = env, env.gate, env.routes
         self.stored, self.fallbacks = StoredFacts(state, record), Fallbacks(state, env)
         self.models = ModelSelection(state, record, env, lambda: self.busy)
@@ -64,7 +63,7 @@ class Session:
         self.tree = SessionTree(state, record, self.stored, lambda: self.busy, self._open_aside)
         self.context = SessionContext(state, record, lambda: self.busy, self._build_aside)
         self.processes = SessionProcesses(session_id, state, record, env.processes)
-        self.hooks = SessionHooks(HookEvents(session_id, state, record, env))
+        self.hooks = SessionHooks(HookEvents(session_id, state, Channel(record), env))
         self.judge = TurnJudge(state, record, env.judge_budget)
         self._prompt = SystemPrompt(session_id, state, env)
         self.guidance = Guidance(self.trust, state, env)
@@ -124,9 +123,10 @@ class Session:
         """Return a line about the reasoning effort of the next turn."""
         return describe_effort(self.model, self.effort)
 
-    async def rename(self, title: str) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def rename(self, channel: Channel, title: str) -> None:
         """Set the title of the session; an empty one restores the first line of the session."""
-        yield await self._record(SessionRenamed(title=one_line_title(title)))
+        await channel.emit(SessionRenamed(title=one_line_title(title)))
 
     @property
     def trust(self) -> ProjectTrust:
@@ -154,7 +154,8 @@ class Session:
         """Return why the model of the next turn rejects `content`, or None if it accepts it."""
         return self._routes.find_rejection(content, self.state)
 
-    async def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def send(self, channel: Channel, content: str | tuple[ContentBlock, ...]) -> None:
         """Send a prompt and run its turn.
 
         A prompt can start with `@alias` to select the model of this turn.
@@ -170,9 +171,7 @@ class Session:
         if has_bytes(blocks):
             blocks = await asyncio.to_thread(store_media, self._env.blobs, blocks)
         await self.judge.stop()
-        async with aclosing(show_stored(self._run_turn(blocks, addressed), self._record)) as events:
-            async for event in events:
-                yield event
+        await self._run_turn(channel, blocks, addressed)
 
     def steer_with(self, steering: Steering) -> None:
         """Set the source of messages to running turns, which `build_steering` returned."""
@@ -187,7 +186,8 @@ class Session:
         addressed = turn_opening.parse_prompt(content, self._env)
         return turn_opening.check_steering(self.id, addressed, self.state, self._routes)
 
-    async def retry(self) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def retry(self, channel: Channel) -> None:
         """Run the last turn again with the stored user message.
 
         The model that failed may be used again despite an outage, and so may the model that the
@@ -202,38 +202,36 @@ class Session:
         model_id = self.state.addressed_model
         override = self._routes.catalogue.get(model_id) if model_id else None
         await self.judge.stop()
-        turn = self._run_turn(None, AddressedPrompt((), override))
-        async with aclosing(show_stored(turn, self._record)) as events:
-            async for event in events:
-                yield event
+        await self._run_turn(channel, None, AddressedPrompt((), override))
 
-    async def compact(self, hint: str = "") -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def compact(self, channel: Channel, hint: str = "") -> None:
         """Summarise what is before the last turn, for all later requests.
 
         Raises:
             UsageError: a turn is running, or there is nothing to summarise.
         """
-        async with self._open_aside() as turn, aclosing(compaction.compact(turn, hint)) as events:
-            async for event in events:
-                yield event
+        async with self._open_aside(channel) as turn:
+            await compaction.compact(turn, hint)
 
     @asynccontextmanager
-    async def _open_aside(self) -> AsyncGenerator[Turn]:
+    async def _open_aside(self, channel: Channel) -> AsyncGenerator[Turn]:
         """Return a turn without a prompt, which runs until the context is left."""
         self._require_idle()
         interrupt = self._interrupt = Interrupt()
         try:
-            yield await self._build_aside(interrupt)
+            yield await self._build_aside(channel, interrupt)
         finally:
             self._release_turn(interrupt)
 
-    async def _build_aside(self, interrupt: Interrupt) -> Turn:
+    async def _build_aside(self, channel: Channel, interrupt: Interrupt) -> Turn:
         if self._interrupt in (None, interrupt):  # not during a turn, whose tools are fixed
             await self.guidance.renew_tools()
         route = await asyncio.to_thread(self._routes.decide, None, self.state)
-        return await self._build_turn(interrupt, "", route, self.model)
+        return await self._build_turn(channel, interrupt, "", route, self.model)
 
-    async def run_shell(self, command: str, *, shared: bool) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def run_shell(self, channel: Channel, command: str, *, shared: bool) -> None:
         """Run a shell command of the user in the workspace, without approval.
 
         `shared`: whether later requests contain the command and its output.
@@ -244,18 +242,12 @@ class Session:
         self._require_idle()
         interrupt = self._interrupt = Interrupt()
         try:
-            async for fact in close_open_turn(self.state, self._record, self.id):
-                yield fact
-            shell = user_shell.UserShell(self.id, self._env, self._record, interrupt)
-            async with aclosing(shell.run(command, shared=shared)) as events:
-                async for event in events:
-                    if isinstance(event, ShellRan):
-                        self._release_turn(interrupt)
-                    yield event
+            await close_open_turn(self.state, channel)
+            shell = user_shell.UserShell(self.id, self._env, channel, interrupt)
+            await shell.run(command, shared=shared)
         finally:
             self._release_turn(interrupt)
-        async for fact in self.models.store_if_idle():
-            yield fact
+        await self.models.store_if_idle(channel)
 
     def select_model(
         self, name: str | None, *, use_placeholders: bool = False
@@ -278,7 +270,7 @@ class Session:
 
     def cancel(self, *, is_leaving: bool = False) -> bool:
         """Stop the turn; return False if none runs, or if it is stopping: then stop its workers."""
-        self._record.stop_waiting()
+        self.record.stop_waiting()
         return self._interrupt is not None and self._interrupt.request(is_leaving=is_leaving)
 
     async def close(self) -> None:
@@ -291,10 +283,9 @@ class Session:
             await self._env.reported_costs.close()
             await self.hooks.end()
             await self.processes.record_leaving()
-            async for _ in self.models.store_pending():
-                pass
+            await self.models.store_pending(Channel(self.record))
             if self.state.messages:
-                await self._record(self.state.build_end(round(time.monotonic() - self._opened, 3)))
+                await self.record(self.state.build_end(round(time.monotonic() - self._opened, 3)))
         finally:
             await asyncio.to_thread(self._lease.release)  # closes a file, and a disk can stall
             await self._env.close()
@@ -305,74 +296,59 @@ class Session:
             raise UsageError("A turn is running; wait until it ends or stop it.")
 
     async def _run_turn(
-        self, content: tuple[ContentBlock, ...] | None, addressed: AddressedPrompt
-    ) -> AsyncGenerator[Event, None]:
+        self, channel: Channel, content: tuple[ContentBlock, ...] | None, addressed: AddressedPrompt
+    ) -> None:
         """Run a turn for a new prompt; `content` None: for the last prompt again."""
         interrupt = self._interrupt = Interrupt()
-        record, routes = self._record, self._routes
+        routes = self._routes
         self._env.begin_turn()
         try:
-            async for fact in turn_opening.settle(self.state, record, self.models, self.processes):
-                yield fact
+            await turn_opening.settle(self.state, channel, self.models, self.processes)
             retried = self.state.last_model if content is None else None
             await routes.load_description(addressed.override or routes.expected_model(self.state))
             toolbox = await self.guidance.renew_tools()
             trust = await asyncio.to_thread(self.trust.examine)
             trust.apply_to(self._env.gate)  # before git is asked below
-            async with aclosing(self.hooks.open_turn(content, trust, interrupt)) as events:
-                async for event in events:
-                    yield event
-            record.turn_id = new_id()
+            await self.hooks.open_turn(content, trust, interrupt, channel)
+            self.record.turn_id = new_id()
             message = None if content is None else build_prompt(self.id, content)
             opening = (message, self.state, self._env, self._prompt)
             fact = await turn_opening.build_turn_started(*opening)
-            yield (started := await record(fact))
+            started = await channel.record(fact)
             unused = trust.unreadable_notice, self.trust.find_notice(trust, self._env.interactive)
-            for notice in self._env.new_notices(*toolbox.problems, *unused):
-                yield notice
-            async for event in turn_opening.prepare_routing(routes, record, self.state, trust):
-                yield event
-            async for notice in self.fallbacks.settle(addressed.override, interrupt):
-                yield notice
+            await channel.emit(*self._env.new_notices(*toolbox.problems, *unused))
+            await turn_opening.prepare_routing(routes, channel, self.state, trust)
+            await self.fallbacks.settle(addressed.override, interrupt, channel)
             decide = partial(routes.decide_for_record, addressed.override, self.state, retried)
             decided = await asyncio.to_thread(decide)
             if addressed.override is None and turn_opening.is_only_too_long(decided, self.model.id):
-                long = await self._build_turn(interrupt, started.id, decided.route, self.model)
-                async with aclosing(compaction.make_room_to_route(long)) as events:
-                    async for event in events:
-                        yield event
+                long = (interrupt, started.id, decided.route, self.model)
+                await compaction.make_room_to_route(await self._build_turn(channel, *long))
                 decided = await asyncio.to_thread(decide)
             if decided.snapshot.settings not in self.state.routing_settings:
-                yield record.defer(decided.snapshot, parent=started.id)
-            yield (route := record.defer(decided.route, parent=started.id))
-            async for event in self.hooks.report_route(route, interrupt):
-                yield event
+                await channel.defer(decided.snapshot, parent=started.id)
+            route = await channel.defer(decided.route, parent=started.id)
+            await self.hooks.report_route(route, interrupt, channel)
             if route.chosen_model is None:
-                async for event in turn_opening.end(route, routes, record, interrupt):
-                    yield event
+                await turn_opening.end(route, routes, channel, interrupt)
             else:
                 chosen = self._routes.catalogue.get(route.chosen_model)
-                turn = await self._build_turn(interrupt, started.id, route, chosen)
-                for notice in turn_opening.find_notices(turn):
-                    yield notice
-                async with aclosing(self.judge.follow(turn)) as events:
-                    async for event in events:
-                        if isinstance(event, TurnCompleted | TurnCancelled):
-                            self._release_turn(interrupt)
-                        yield event
+                turn = await self._build_turn(channel, interrupt, started.id, route, chosen)
+                await channel.emit(*turn_opening.find_notices(turn))
+                await loop.run_turn(turn)
+                self.judge.start(turn)
         finally:
-            self._release_turn(interrupt)
-        async for fact in self.models.store_if_idle():
-            yield fact
+            self._release_turn(interrupt)  # before the end of the turn is shown
+        await self.models.store_if_idle(channel)
 
     def _release_turn(self, interrupt: Interrupt) -> None:
         """Allow the next turn; has no effect if it has started already."""
         if self._interrupt is interrupt:
             self._interrupt = None
-            self._record.turn_id = None
+            self.record.turn_id = None
 
     async def _build_turn(
-        self, interrupt: Interrupt, root: str, route: RouteDecided, model: Model
+        self, channel: Channel, interrupt: Interrupt, root: str, route: RouteDecided, model: Model
     ) -> Turn:
         """Return the turn that an event started."""
         env, memory = self._env, self.guidance.memory
@@ -380,7 +356,7 @@ class Session:
         return Turn(
             session_id=self.id,
             state=self.state,
-            record=self._record,
+            channel=channel,
             interrupt=interrupt,
             env=env,
             toolbox=means.toolbox,

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.hooks.hook import Hook, TrustedPrograms, build_hook
 from yourtool.agent.hooks.hooks import HookCall, Hooks
 from yourtool.agent.session.project_checks import parse_project_config
@@ -17,7 +18,6 @@ from yourtool.agent.turn.hook_events import WORKER, HookEvents
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.environment import get_hook_depth
 from yourtool.errors import UsageError
-from yourtool.events.catalog import Event
 from yourtool.events.turns import RouteDecided
 from yourtool.hook_config import HookConfig
 from yourtool.interrupt import Interrupt, Interrupted
@@ -43,14 +43,15 @@ class SessionHooks:
     """The events of one session besides those of its turns."""
 
     def __init__(self, events: HookEvents) -> None:
+        """`events`: those that nothing shows."""
         self._events = events
         self._source = "resume" if events.state.turn_count else "startup"
         self._has_started = False
         self._last_model: str | None = None
 
     async def open_turn(
-        self, content: Content | None, trust: FolderTrust, interrupt: Interrupt
-    ) -> AsyncGenerator[Event, None]:
+        self, content: Content | None, trust: FolderTrust, interrupt: Interrupt, channel: Channel
+    ) -> None:
         """Run the hooks before a turn is stored; `content` None: its prompt is stored already.
 
         Raises:
@@ -61,21 +62,17 @@ class SessionHooks:
         self._events.env.hooks.renew(project, programs)
         if self._events.env.hooks and get_hook_depth(os.environ) >= MAX_DEPTH:
             raise UsageError(_TOO_DEEP)
-        for notice in self._events.env.new_notices(*problems):
-            yield notice
+        await channel.emit(*self._events.env.new_notices(*problems))
         self._last_model = self._events.state.last_model
-        stopping = replace(self._events, interrupt=interrupt)
+        events = replace(self._events, channel=channel, interrupt=interrupt)
         for call in self._build_opening(content):
             try:
-                async with aclosing(stopping.run(call)) as events:
-                    async for event in events:
-                        yield event
+                await channel.emit(*await events.run(call))
             except Interrupted:
                 raise UsageError("Stopped while a hook ran; nothing was sent.") from None
             if call.refusal and call.event == "UserPromptSubmit":
                 raise UsageError(f"The hook `{call.hook}` blocked the prompt: {call.reason}")
-            async for entry in self._events.add_context(call):
-                yield entry
+            await events.add_context(call)
 
     def _build_opening(self, content: Content | None) -> list[HookCall]:
         found, state, is_worker = list[HookCall](), self._events.state, self._events.env.is_worker
@@ -92,8 +89,8 @@ class SessionHooks:
         return found
 
     async def report_route(
-        self, route: RouteDecided, interrupt: Interrupt
-    ) -> AsyncGenerator[Event, None]:
+        self, route: RouteDecided, interrupt: Interrupt, channel: Channel
+    ) -> None:
         """Run the hooks that observe which model was chosen; a stop ends them."""
         model, last = route.chosen_model or "", self._last_model
         winner = route.chain[route.winner_index] if route.winner_index >= 0 else None
@@ -106,12 +103,10 @@ class SessionHooks:
         calls = [HookCall(event="RouteDecided", subjects=(model,), fields=fields)]
         if model and last and model != last:
             calls.append(HookCall(event="ModelSwap", subjects=(model,), fields=fields))
+        events = replace(self._events, channel=channel, interrupt=interrupt)
         for call in calls:
-            stopping = replace(self._events, interrupt=interrupt)
             with suppress(Interrupted):  # raised again by the turn
-                async with aclosing(stopping.run(call, parent=route.id)) as events:
-                    async for event in events:
-                        yield event
+                await channel.emit(*await events.run(call, parent=route.id))
 
     async def end(self) -> None:
         """Run the hooks for the end of a session in which a turn ran."""
@@ -120,8 +115,7 @@ class SessionHooks:
         call = HookCall(event="SessionEnd", subjects=("other",), fields={"reason": "other"})
         try:
             async with asyncio.timeout(END_SECONDS):
-                async for _ in self._events.run(call):
-                    pass
+                await self._events.run(call)
         except TimeoutError:
             name = call.stopped.hook if call.stopped is not None else "SessionEnd"
             problem = f"was stopped after {END_SECONDS:g} seconds, when the session had to close"

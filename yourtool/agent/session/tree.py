@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from yourtool.agent.history import branches
 from yourtool.agent.history.branches import Place, TreeRow
+from yourtool.agent.history.channel import Channel, shows_events
 from yourtool.agent.history.file_history import RestorePlan
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
@@ -48,11 +49,11 @@ class SessionTree:
         record: Recorder,
         stored: StoredFacts,
         is_busy: Callable[[], bool],
-        open_turn: Callable[[], AbstractAsyncContextManager[Turn]],
+        open_turn: Callable[[Channel], AbstractAsyncContextManager[Turn]],
     ) -> None:
         """`open_turn`: returns a turn without a prompt, for the call that writes a summary."""
         self._state = state
-        self._record = record
+        self.record = record
         self._stored = stored
         self._is_busy = is_busy
         self._open_turn = open_turn
@@ -73,14 +74,15 @@ class SessionTree:
         through = await asyncio.to_thread(branches.find_last_fact, tree, leaf)
         return self._state.files.plan_return(through)
 
-    async def add_note(self, text: str, reach: Reach) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def add_note(self, channel: Channel, text: str, reach: Reach) -> None:
         """Add a note of the user.
 
         Raises:
             UsageError: a turn is running.
         """
         self._require_idle()
-        yield await self._record(EntryAdded(kind="note", text=storable(text), reach=reach))
+        await channel.emit(EntryAdded(kind="note", text=storable(text), reach=reach))
 
     async def move(self, leaf: str) -> AsyncGenerator[Event, None]:
         """Continue after an entry.
@@ -94,17 +96,17 @@ class SessionTree:
             yield Notice(level="info", text="The conversation is there already.")
             return
         await self._stored.load_tree()
-        selected = await self._record(BranchSelected(leaf=leaf, left=left))
+        selected = await self.record(BranchSelected(leaf=leaf, left=left))
         await asyncio.to_thread(self._state.build_branch)
         yield selected
 
-    async def label(self, message_id: str, label: str) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def label(self, channel: Channel, message_id: str, label: str) -> None:
         """Give a message a label, or remove it if `label` is empty."""
-        yield await self._record(
-            BranchLabelled(target=message_id, label=one_line_title(storable(label)))
-        )
+        await channel.emit(BranchLabelled(target=message_id, label=one_line_title(storable(label))))
 
-    async def summarise(self, left: str, hint: str = "") -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def summarise(self, channel: Channel, left: str, hint: str = "") -> None:
         """Summarise the messages up to an entry that are not on the present branch.
 
         `hint`: what the summary must have above all.
@@ -116,16 +118,17 @@ class SessionTree:
         tree = await self._stored.load_tree()
         messages = await asyncio.to_thread(_find_left, tree, left)
         if not any(each.is_prompt for each in messages):
-            yield Notice(level="info", text="There is nothing to summarise on that branch.")
+            text = "There is nothing to summarise on that branch."
+            await channel.emit(Notice(level="info", text=text))
             return
         try:
-            async with self._open_turn() as turn:
+            async with self._open_turn(channel) as turn:
                 paid = turn.cost
                 summary = await summaries.summarise(turn, messages, hint, PURPOSE)
         except Interrupted:
-            yield Notice(level="info", text="Stopped; nothing was summarised.")
+            await channel.emit(Notice(level="info", text="Stopped; nothing was summarised."))
             return
-        yield await self._record(
+        await channel.emit(
             BranchSummarised(
                 summary=summary.text,
                 left=left,
@@ -136,7 +139,8 @@ class SessionTree:
             )
         )
 
-    async def merge(self, entry_ids: Sequence[str]) -> AsyncGenerator[Event, None]:
+    @shows_events
+    async def merge(self, channel: Channel, entry_ids: Sequence[str]) -> None:
         """Add copies of messages to requests, each with all calls and results of its step.
 
         Raises:
@@ -154,7 +158,7 @@ class SessionTree:
         if len(picked) > _MAX_MERGED:
             raise UsageError(f"At most {_MAX_MERGED} messages can be merged at once.")
         merged = tuple(MergedMessage(each, new_id()) for each in picked)
-        yield await self._record(BranchMerged(merged=merged))
+        await channel.emit(BranchMerged(merged=merged))
 
     def _require_idle(self) -> None:
         if self._is_busy():

@@ -2,9 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator
 
-from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentions import AddressedPrompt, parse_address
@@ -18,7 +17,6 @@ from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.turn import Turn, empty_turn_end
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import UsageError
-from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.turns import RouteDecided, TurnStarted
 from yourtool.interrupt import Interrupt
@@ -74,42 +72,36 @@ def _build_turn_started(
 
 
 async def settle(
-    state: State, record: Recorder, models: ModelSelection, processes: SessionProcesses
-) -> AsyncGenerator[Event, None]:
+    state: State, channel: Channel, models: ModelSelection, processes: SessionProcesses
+) -> None:
     """Record the end and the selections of the last turn, and what became of processes."""
-    async for fact in close_open_turn(state, record, record.session_id):
-        yield fact
-    async for fact in models.store_pending():
-        yield fact
-    async for fact in processes.report():
-        yield fact
+    await close_open_turn(state, channel)
+    await models.store_pending(channel)
+    await processes.report(channel)
 
 
 async def prepare_routing(
-    routes: Routes, record: Recorder, state: State, trust: FolderTrust
-) -> AsyncGenerator[Event, None]:
+    routes: Routes, channel: Channel, state: State, trust: FolderTrust
+) -> None:
     """Record what changed in availability and rules since the last turn."""
     started = state.open_turn.id if state.open_turn else None
-    for recovered in routes.sweep():
-        yield await record(recovered, parent=started)
+    await channel.emit(*routes.sweep(), parent=started)
     rules = routes.rules
-    for invalid in await asyncio.to_thread(rules.refresh, trust.routing_file):
-        yield await record(invalid, parent=started)
+    invalid = await asyncio.to_thread(rules.refresh, trust.routing_file)
+    await channel.emit(*invalid, parent=started)
     if (changed := rules.find_change(state)) is not None:
-        yield await record(changed, parent=started)
+        await channel.emit(changed, parent=started)
     await rules.load_inputs()
     if routes.learned is not None:
         await routes.learned.load(state.open_turn.session_id if state.open_turn else "")
 
 
-async def end(
-    route: RouteDecided, routes: Routes, record: Recorder, interrupt: Interrupt
-) -> AsyncGenerator[Event, None]:
+async def end(route: RouteDecided, routes: Routes, channel: Channel, interrupt: Interrupt) -> None:
     """Record the end of a turn that no model answers, and report why."""
     is_stopped = interrupt.requested
     for line in () if is_stopped else routes.explain_failure(route):
-        yield Notice(level="error", text=line)
-    yield await record(empty_turn_end(is_cancelled=is_stopped), parent=route.id)
+        await channel.emit(Notice(level="error", text=line))
+    await channel.emit(empty_turn_end(is_cancelled=is_stopped), parent=route.id)
 
 
 def find_notices(turn: Turn) -> list[Notice]:

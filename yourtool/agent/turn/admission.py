@@ -3,8 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -48,7 +47,6 @@ from yourtool.effects import (
     Verdict,
 )
 from yourtool.errors import ConfigError, ToolError, ToolFailure, UsageError, YourtoolError
-from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.tools import ToolInputInvalid
 from yourtool.ids import new_id
@@ -69,7 +67,7 @@ DENY = Decision(verdict=Verdict.DENY)
 EDITS_ACCEPTED = "Edits need no approval in this session: the mode is accept edits now."
 
 
-async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
+async def admit(call: ToolCall, turn: Turn) -> None:
     """Validate and approve a call; sets its `refusal` if it must not run.
 
     Raises:
@@ -87,14 +85,12 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
                 f" {broken.error}.{cut} Call it again with complete arguments.",
                 ToolFailure.VALIDATION_ERROR,
             )
-        async with aclosing(_decide(call, call.tool, turn)) as events:
-            async for event in events:
-                yield event
+        await _decide(call, call.tool, turn)
     except ToolError as error:
         call.refusal = error
         if error.failure is ToolFailure.VALIDATION_ERROR:
             problems = (await call.load_mask(turn)).text(str(error)).splitlines()
-            yield await turn.record(
+            await turn.record(
                 ToolInputInvalid(
                     tool_use_id=block.id,
                     tool_name=block.name,
@@ -104,7 +100,7 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
             )
 
 
-async def offer_retry(call: ToolCall, block: Block, turn: Turn) -> AsyncGenerator[Event, None]:
+async def offer_retry(call: ToolCall, block: Block, turn: Turn) -> None:
     """Ask whether a call that the sandbox blocked may run again outside of it.
 
     Raises:
@@ -126,18 +122,14 @@ async def offer_retry(call: ToolCall, block: Block, turn: Turn) -> AsyncGenerato
     decision = GateDecision("ask", f"it failed in the sandbox: {block.cause}")
     confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
     declined = "The user declined to run it outside the sandbox."
-    async with aclosing(_request_approval(confirmation, call, turn, declined)) as events:
-        async for event in events:
-            yield event
+    await _request_approval(confirmation, call, turn, declined)
     if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
         raise ToolError(declined, ToolFailure.USER_DENIED)
     call.runs_again = True
     call.is_outside_sandbox = call.answer.network is not NetworkAnswer.HOSTS
 
 
-async def request_change(
-    preview: Preview, named: str, call: ToolCall, turn: Turn
-) -> AsyncGenerator[Event, None]:
+async def request_change(preview: Preview, named: str, call: ToolCall, turn: Turn) -> None:
     """Ask whether a change may be made that a command made and that was taken back.
 
     `named`: the places, and why each needs an answer.
@@ -151,16 +143,12 @@ async def request_change(
     confirmation = await _build_confirmation(call, turn, decision, CallSubjects(()))
     call.preview = shown
     declined = "The user declined to change the protected places."
-    async with aclosing(_request_approval(confirmation, call, turn, declined)) as events:
-        async for event in events:
-            yield event
+    await _request_approval(confirmation, call, turn, declined)
     if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
         raise ToolError(declined, ToolFailure.USER_DENIED)
 
 
-async def offer_without_copy(
-    call: ToolCall, problem: str, turn: Turn
-) -> AsyncGenerator[Event, None]:
+async def offer_without_copy(call: ToolCall, problem: str, turn: Turn) -> None:
     """Ask whether a call may run although no safety copy of what it discards could be made.
 
     Raises:
@@ -173,23 +161,19 @@ async def offer_without_copy(
     reason = f"no safety copy of what it discards could be made: {problem}"
     decision = GateDecision("ask", reason)
     confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
-    async with aclosing(_request_approval(confirmation, call, turn)) as events:
-        async for event in events:
-            yield event
+    await _request_approval(confirmation, call, turn)
     if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
         raise ToolError("The user declined to run it without a copy.", ToolFailure.USER_DENIED)
 
 
-async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Event, None]:
+async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> None:
     """Return normally if the call may run; a call that the user changed is shown again.
 
     Raises:
         ToolError: the call must not run.
     """
     while True:
-        async with aclosing(judge_call(call, tool, turn)) as events:
-            async for event in events:
-                yield event
+        await judge_call(call, tool, turn)
         decision = call.decision
         if decision.verdict == "deny":
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
@@ -212,9 +196,7 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
             sandbox = await asyncio.to_thread(turn.find_sandbox_offer)
             confirmation = replace(confirmation, sandbox=sandbox)
         declined = KEEP_PLANNING if confirmation.kind == "plan" else ""
-        async with aclosing(_request_approval(confirmation, call, turn, declined)) as events:
-            async for event in events:
-                yield event
+        await _request_approval(confirmation, call, turn, declined)
         if call.answer is None or call.answer.verdict is not Verdict.EDIT:
             break
         call.edit(call.answer.edited_input)
@@ -290,7 +272,7 @@ def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
 
 async def _request_approval(
     confirmation: Confirmation, call: ToolCall, turn: Turn, declined: str = ""
-) -> AsyncGenerator[Event, None]:
+) -> None:
     """Request an approval, set the answer of the call, and add the user's note to it.
 
     `declined`: the start of the message if the user declines, if the call has run before.
@@ -303,22 +285,16 @@ async def _request_approval(
     fact = await asyncio.to_thread(build_requested_fact, confirmation, tool_use_id, mask)
     fact, call.judgement = replace(fact, judgement=call.judgement), UNSET
     requested = await turn.record(fact, parent=call.parent)
-    yield requested
     try:
         decision = DENY if turn.denies_rest else await _wait_for_decision(confirmation, turn)
     except Interrupted:
-        yield await turn.record(
-            build_resolved_fact(confirmation, tool_use_id, None), parent=requested.id
-        )
+        await turn.record(build_resolved_fact(confirmation, tool_use_id, None), parent=requested.id)
         raise
-    for notice in take_warnings(turn.env.hooks):
-        yield notice
+    await turn.emit(*take_warnings(turn.env.hooks))
     turn.answered_plan = confirmation.kind == "plan" and decision.verdict is not Verdict.EDIT
     if turn.answered_plan and decision.verdict is Verdict.ALLOW:
         leave_plan_mode(call, decision.plan, turn)
-    yield await turn.record(
-        build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id
-    )
+    await turn.record(build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id)
     call.answer, turn.denies_rest = decision, turn.denies_rest or decision.denies_rest
     if not turn.env.interactive:
         declined = describe_unattended(confirmation, call.decision.reason, turn.env.gate.mode)
@@ -329,17 +305,17 @@ async def _request_approval(
             rules = decision.rules or confirmation.rules
             await asyncio.to_thread(turn.env.gate.grant, rules, always=always)
         except ConfigError as error:
-            yield Notice(level="warning", text=f"Allowed for this session only: {error}")
+            text = f"Allowed for this session only: {error}"
+            await turn.emit(Notice(level="warning", text=text))
     if (notice := await take_answer(decision, confirmation.network, call, turn)) is not None:
-        yield notice
+        await turn.emit(notice)
     if decision.accepts_edits and confirmation.offers_edits:
         turn.env.gate.mode = Mode.ACCEPT_EDITS
-        yield Notice(level="info", text=EDITS_ACCEPTED)
+        await turn.emit(Notice(level="info", text=EDITS_ACCEPTED))
     if decision.trusts_folder and confirmation.trust is not None:
-        for notice in await _trust_folder(confirmation.trust, turn):
-            yield notice
+        await turn.emit(*await _trust_folder(confirmation.trust, turn))
     if decision.allows_contained and confirmation.sandbox is not None:
-        yield await _allow_contained(confirmation.sandbox, turn)
+        await turn.emit(await _allow_contained(confirmation.sandbox, turn))
     if decision.note:
         call.notes += (f"Note from the user: {decision.note}",)
 
@@ -372,6 +348,7 @@ async def _allow_contained(offer: SandboxOffer, turn: Turn) -> Notice:
 
 async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision:
     seconds = turn.env.limits.confirmation_timeout_seconds if confirmation.expires_at else None
+    await turn.channel.wait_shown()
     try:
         async with notifying(confirmation, turn), asyncio.timeout(seconds):
             return await turn.interrupt.guard(turn.env.confirm(confirmation))

@@ -1,10 +1,9 @@
 """The end of a turn that another agent answered: what it still does, and what it changed."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 
 from yourtool.agent.turn import change_journal
 from yourtool.agent.turn.turn import Turn
-from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import Notice
 from yourtool.ids import new_tool_use_id
 
@@ -18,7 +17,7 @@ def abandon_agent(turn: Turn) -> None:
         turn.env.agents.abandon(turn.model)
 
 
-async def settle_agent(turn: Turn) -> AsyncGenerator[Event, None]:
+async def settle_agent(turn: Turn) -> None:
     """Stop what an agent still does for the turn, and report what it changed without a question.
 
     Has no effect on the turn of a model. The changes have no call in the history.
@@ -27,16 +26,14 @@ async def settle_agent(turn: Turn) -> AsyncGenerator[Event, None]:
         return
     settled = await turn.env.agents.settle(turn.model)
     if settled.changes:
-        shown = list[AnyFact]()
-        journal = change_journal.CallJournal(turn, new_tool_use_id(), turn.parent, shown.append)
+        journal = change_journal.CallJournal(turn, new_tool_use_id(), turn.parent)
         for found in settled.changes:
             await journal.add(found)
-        for fact in shown:
-            yield fact
     if settled.problem:
-        yield Notice(level="warning", text=f"`{turn.model.id}` {settled.problem}.")
+        text = f"`{turn.model.id}` {settled.problem}."
+        await turn.emit(Notice(level="warning", text=text))
     if settled.unasked:
-        yield Notice(level="warning", text=_describe_unasked(turn, settled.unasked))
+        await turn.emit(Notice(level="warning", text=_describe_unasked(turn, settled.unasked)))
 
 
 def _describe_unasked(turn: Turn, paths: Sequence[str]) -> str:

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Generator
-from contextlib import aclosing, contextmanager
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from yourtool.agent.turn.judgements import build_judgement, build_snapshot
@@ -12,7 +12,6 @@ from yourtool.agent.turn.tool_hooks import BEFORE_CALL, has_hooks, run_before
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.uncommitted_work import find_discarded, is_work_of_user
 from yourtool.errors import ToolError
-from yourtool.events.catalog import Event
 from yourtool.events.permissions import CallJudgement
 from yourtool.interrupt import Interrupted
 from yourtool.masking import Mask
@@ -33,7 +32,7 @@ _Decided: TypeAlias = tuple[GateDecision, CallJudgement]
 """A decision about a call, and its stored form."""
 
 
-async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Event, None]:
+async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> None:
     """Set the decision on a call, after hooks could change it and the decision.
 
     If the user would be asked, hooks can answer instead.
@@ -47,17 +46,14 @@ async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[E
         with _bugs_as_errors(call):
             judging = asyncio.to_thread(_parse_and_judge, call, tool, turn, policy)
             call.subjects, decided = await turn.interrupt.guard(judging)
-        async for fact in _take_decision(call, turn, policy, decided):
-            yield fact
+        await _take_decision(call, turn, policy, decided)
         return
     call.subjects = await _parse_and_preview(call, tool, turn)
     for event in BEFORE_CALL:
         if event != BEFORE_CALL[0] and not has_hooks(call, turn, event):
             return
         before = call.hooked_input
-        async with aclosing(run_before(call, turn, event)) as facts:
-            async for fact in facts:
-                yield fact
+        await run_before(call, turn, event)
         if call.hooked_input is not before:
             await _parse_hooked(call, tool, turn)
         policy = turn.env.gate.policy
@@ -73,8 +69,7 @@ async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[E
         )
         mask = await call.load_mask(turn)
         decided = await turn.interrupt.guard(asyncio.to_thread(_judge, policy, judged, mask))
-        async for fact in _take_decision(call, turn, policy, decided):
-            yield fact
+        await _take_decision(call, turn, policy, decided)
         if call.decision.verdict != "ask":
             return
 
@@ -88,13 +83,11 @@ def _depends_on_rules_only(call: ToolCall, tool: Tool, turn: Turn) -> bool:
     )
 
 
-async def _take_decision(
-    call: ToolCall, turn: Turn, policy: Policy, decided: _Decided
-) -> AsyncGenerator[Event, None]:
+async def _take_decision(call: ToolCall, turn: Turn, policy: Policy, decided: _Decided) -> None:
     """Set the decision on a call; its policy is recorded if the last one was another."""
     call.decision, judgement = decided
     if judgement.policy != turn.state.policy:
-        yield await turn.record(build_snapshot(policy, judgement.policy), parent=call.parent)
+        await turn.record(build_snapshot(policy, judgement.policy), parent=call.parent)
     call.judgement = judgement
 
 

@@ -6,7 +6,7 @@ replaces a file only after its fact is stored.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -33,18 +33,16 @@ _log = logging.getLogger(__name__)
 class CallJournal:
     """Records the changes of one call."""
 
-    def __init__(
-        self, turn: Turn, tool_use_id: str, parent: str, show: Callable[[AnyFact], None]
-    ) -> None:
-        """`show` is called on the event loop with each recorded fact."""
+    def __init__(self, turn: Turn, tool_use_id: str, parent: str) -> None:
         self._turn = turn
         self._tool_use_id = tool_use_id
         self._parent = parent
-        self._show = show
         self._blobs = turn.env.blobs / "files"
         self._loop = asyncio.get_running_loop()
         self.edited: list[str] = []
         """The files that the tool wrote, by their real paths relative to the workspace."""
+        self.changes: list[RecordedChange] = []
+        """All recorded changes."""
 
     @contextmanager
     def changing(
@@ -152,7 +150,8 @@ class CallJournal:
 
     async def _record(self, fact: AnyFact) -> AnyFact:
         recorded = await self._turn.record(fact, parent=self._parent)
-        self._show(recorded)
+        if isinstance(recorded, FilesChanged):
+            self.changes += recorded.changes
         return recorded
 
 

@@ -4,8 +4,7 @@ Room is made before a request that is too long by our estimate, and after a prov
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from math import inf
 
 from msgspec import UNSET, Struct
@@ -13,12 +12,13 @@ from msgspec import UNSET, Struct
 from yourtool.agent.history.compaction import Level, Span, find_span
 from yourtool.agent.history.elision import next_elision
 from yourtool.agent.turn.hook_events import run_before_compaction, take_warnings
+from yourtool.agent.turn.request import shorten_next_request
 from yourtool.agent.turn.summaries import Summary, get_summary_limit, summarise
 from yourtool.agent.turn.turn import Turn
-from yourtool.errors import UsageError
-from yourtool.events.catalog import Event
+from yourtool.errors import ErrorClass, UsageError
 from yourtool.events.context import ContextCompacted, ContextElided, RoomReason
 from yourtool.events.deltas import Notice
+from yourtool.events.model_calls import LlmCallFailed
 from yourtool.interrupt import Interrupted
 from yourtool.messages.message import Role
 from yourtool.providers.estimate import estimate_text
@@ -27,6 +27,8 @@ _TARGET = 0.6
 """Share of the window that a request has at most after room was made."""
 _TOLERANCE = 1.3
 """How much less a provider may count than we estimate."""
+_MOST_ELISIONS = 3
+"""Rejections for the length of requests after which omitting one more output is not enough."""
 
 
 class _Room(Struct, frozen=True):
@@ -40,30 +42,26 @@ class _Room(Struct, frozen=True):
     """Tokens from which on nothing is summarised in vain: what remains would be too long."""
 
 
-async def make_room_before_request(turn: Turn) -> AsyncGenerator[Event]:
+async def make_room_before_request(turn: Turn) -> None:
     """Make room if the next request is longer than the user's threshold."""
     if percent := turn.env.context.make_room_at:
-        async with aclosing(_make_room(turn, percent)) as facts:
-            async for fact in facts:
-                yield fact
+        await _make_room(turn, percent)
 
 
-async def make_room_to_route(turn: Turn) -> AsyncGenerator[Event]:
+async def make_room_to_route(turn: Turn) -> None:
     """Make room in a conversation that is longer than the window of the turn's model.
 
     Ends with a notice about its largest parts if that is not possible.
     """
     try:
-        async with aclosing(_make_room(turn, 100)) as facts:
-            async for fact in facts:
-                yield fact
+        await _make_room(turn, 100)
     except Interrupted:
         return  # the turn ends without a model
     if turn.estimate() > turn.model.capabilities.max_context_tokens:
-        yield Notice(level="error", text=await describe_largest_parts(turn))
+        await turn.emit(Notice(level="error", text=await _describe_largest_parts(turn)))
 
 
-async def _make_room(turn: Turn, percent: int) -> AsyncGenerator[Event]:
+async def _make_room(turn: Turn, percent: int) -> None:
     """Make room if the next request has more than a share of the window."""
     window = turn.model.capabilities.max_context_tokens
     most = window * percent / 100
@@ -71,12 +69,10 @@ async def _make_room(turn: Turn, percent: int) -> AsyncGenerator[Event]:
         return
     room = _Room(min(window * _TARGET, most), tuple(Level), window)
     while (through := _find_old_outputs(turn)) is not None:
-        elided = ContextElided(model=turn.model.id, through=through)
-        yield await turn.record(elided, parent=turn.parent)
+        await turn.emit(ContextElided(model=turn.model.id, through=through))
         if await asyncio.to_thread(turn.estimate) <= room.most:
             return
-    async for fact in _compact(turn, room, "threshold"):
-        yield fact
+    await _compact(turn, room, "threshold")
 
 
 def _is_clearly_shorter(turn: Turn, most: float) -> bool:
@@ -101,17 +97,38 @@ def _find_old_outputs(turn: Turn) -> str | None:
     return None if through is None or not replies or through > replies[-1] else through
 
 
-async def make_room_after_rejection(turn: Turn) -> AsyncGenerator[ContextCompacted | Notice]:
+async def make_shorter(turn: Turn, failure: LlmCallFailed) -> bool:
+    """Shorten the next request after one failed, by one kind of room; return whether it differs.
+
+    Raises:
+        Interrupted: the turn was stopped.
+    """
+    notices = shorten_next_request(failure, turn)
+    await turn.emit(*notices or ())
+    is_shorter = notices is not None
+    is_too_long = failure.error_class == ErrorClass.CONTEXT_OVERFLOW
+    turn.rejections += is_too_long
+    is_enough = is_shorter and turn.rejections <= _MOST_ELISIONS
+    if not is_too_long or is_enough or failure.message is not None:
+        return is_shorter
+    if await _compact_after_rejection(turn):
+        turn.rejections = 0
+        return True
+    if not is_shorter:
+        await turn.emit(Notice(level="error", text=await _describe_largest_parts(turn)))
+    return is_shorter
+
+
+async def _compact_after_rejection(turn: Turn) -> bool:
     """Summarise after a provider rejected a request for its length, more until one succeeds."""
     window, estimate = turn.model.capabilities.max_context_tokens, turn.estimate()
     # The provider counts more tokens than the estimate, or its window is smaller than stated.
     levels = [each for each in Level if each > turn.compacted]
     room = _Room(min(window, estimate) * _TARGET, levels, window * _TOLERANCE)
-    async for fact in _compact(turn, room, "overflow"):
-        yield fact
+    return await _compact(turn, room, "overflow")
 
 
-async def describe_largest_parts(turn: Turn) -> str:
+async def _describe_largest_parts(turn: Turn) -> str:
     """Return a message about a request that is too long and cannot be shortened."""
     model, estimates = turn.model, turn.env.estimates
     named = await asyncio.to_thread(estimates.name_largest_parts, turn.state, model.id)
@@ -123,7 +140,7 @@ async def describe_largest_parts(turn: Turn) -> str:
     )
 
 
-async def compact(turn: Turn, hint: str) -> AsyncGenerator[Event]:
+async def compact(turn: Turn, hint: str) -> None:
     """Summarise everything before the last turn, because the user asks for it.
 
     `hint`: what the summary must have above all.
@@ -131,29 +148,24 @@ async def compact(turn: Turn, hint: str) -> AsyncGenerator[Event]:
     Raises:
         UsageError: there is nothing before it, or a hook blocks it.
     """
-    room, count = _Room(0, (Level.ALL_TURNS,), inf), 0
     try:
-        async for fact in _compact(turn, room, "user", hint):
-            count += isinstance(fact, ContextCompacted)
-            yield fact
+        is_shorter = await _compact(turn, _Room(0, (Level.ALL_TURNS,), inf), "user", hint)
     except Interrupted:
-        yield Notice(level="info", text="Stopped; nothing was summarised.")
+        await turn.emit(Notice(level="info", text="Stopped; nothing was summarised."))
         return
-    if not count:
+    if not is_shorter:
         raise UsageError("There is nothing to summarise: no turn comes before the last one.")
 
 
-async def _compact(
-    turn: Turn, room: _Room, reason: RoomReason, hint: str = ""
-) -> AsyncGenerator[ContextCompacted | Notice]:
+async def _compact(turn: Turn, room: _Room, reason: RoomReason, hint: str = "") -> bool:
+    """Summarise old messages; return whether there were any."""
     before = turn.estimate()
     span = await asyncio.to_thread(_find_span, turn, room)
     if span is None:
-        return
+        return False
     turn.compacted = max(turn.compacted, span.level)
     hooks = await run_before_compaction(turn, hint, is_manual=reason == "user")
-    for notice in take_warnings(turn.env.hooks):
-        yield notice
+    await turn.emit(*take_warnings(turn.env.hooks))
     hint = "\n".join(filter(None, (hint, *hooks.contexts)))
     paid = turn.cost
     summary = await summarise(turn, span.replaced, hint)
@@ -171,7 +183,8 @@ async def _compact(
         tokens_after=await asyncio.to_thread(_estimate_after, turn, span, summary),
         cost_usd=turn.cost - paid or UNSET,
     )
-    yield await turn.record(fact, parent=turn.parent)
+    await turn.emit(fact)
+    return True
 
 
 def _find_span(turn: Turn, room: _Room) -> Span | None:

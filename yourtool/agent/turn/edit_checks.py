@@ -6,25 +6,19 @@ same call, and undo takes them back.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeAlias
 
 from yourtool.agent.turn.change_journal import CallJournal
 from yourtool.agent.turn.tool_call import ToolCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent_config import CheckConfig
 from yourtool.errors import ToolError
-from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import ToolOutputDelta
-from yourtool.events.files import FilesChanged
 from yourtool.file_images import RecordedChange
 from yourtool.interrupt import Interrupted
 from yourtool.text import storable
 from yourtool.tools.check import CheckResult, format_results, matching_files, run_check
-
-Show: TypeAlias = Callable[[AnyFact | ToolOutputDelta], None]
-"""Shows the facts and the live output of a call."""
 
 
 class EditChecks:
@@ -36,7 +30,7 @@ class EditChecks:
         self._files: dict[str, None] = {}
         self._results: list[CheckResult] = []
 
-    async def finish(self, call: ToolCall, edited: Sequence[str], show: Show) -> None:
+    async def finish(self, call: ToolCall, edited: Sequence[str]) -> None:
         """Note the end of a call; after the last edit, run the checks and add their results to it.
 
         A stop ends the checks, not the call, whose edit is made.
@@ -47,44 +41,32 @@ class EditChecks:
         self._files |= dict.fromkeys(edited)
         if self._open or not self._files:
             return
-        changed, problem = list[RecordedChange](), ""
+        journal, problem = CallJournal(self.turn, call.block.id, call.parent), ""
         try:
             checks = await asyncio.to_thread(self.turn.env.find_checks)
             if checks:
-                await self._run(call, checks, show, changed)
+                await self._run(call, checks, journal)
         except asyncio.CancelledError:
             problem = "[The checks after the edit were stopped.]"
         except ToolError as error:
             problem = f"[The checks after the edit did not run: {error}]"
-        await self._add_results(call, changed, problem)
+        await self._add_results(call, journal.changes, problem)
 
-    async def finish_refused(self, call: ToolCall) -> Sequence[Event]:
-        """Do what `finish` does for a call that does not run, and return the events to show."""
-        shown = list[Event]()
+    async def finish_refused(self, call: ToolCall) -> None:
+        """Do what `finish` does for a call that does not run."""
         with suppress(Interrupted):  # raised again after the result of the call is recorded
-            await self.turn.interrupt.guard(self.finish(call, (), shown.append))
-        return shown
+            await self.turn.interrupt.guard(self.finish(call, ()))
 
     async def _run(
-        self,
-        call: ToolCall,
-        checks: Mapping[str, CheckConfig],
-        show: Show,
-        changes: list[RecordedChange],
+        self, call: ToolCall, checks: Mapping[str, CheckConfig], journal: CallJournal
     ) -> None:
-        def note_changes(fact: AnyFact) -> None:
-            if isinstance(fact, FilesChanged):
-                changes.extend(fact.changes)
-            show(fact)
-
         context = await call.build_context(self.turn)
-        journal = CallJournal(self.turn, call.block.id, call.parent, note_changes)
         try:
             async with journal.watching():
                 for name, check in checks.items():
                     if files := matching_files(check, self._files):
                         text = storable(f"check {name}: running\n")
-                        show(ToolOutputDelta(tool_use_id=call.block.id, text=text))
+                        await self.turn.emit(ToolOutputDelta(tool_use_id=call.block.id, text=text))
                         try:
                             result = await run_check(name, check, files, context)
                         except asyncio.CancelledError:
@@ -92,7 +74,7 @@ class EditChecks:
                             raise
                         self._results.append(result)
         finally:
-            accept_changes(self.turn, changes)
+            accept_changes(self.turn, journal.changes)
 
     async def _add_results(
         self, call: ToolCall, changes: Sequence[RecordedChange], problem: str

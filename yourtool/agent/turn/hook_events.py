@@ -1,13 +1,11 @@
 """Runs the hooks for an event of a session, and records that they ran."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Literal, cast
 
 from msgspec import Struct
 
-from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.state import State
 from yourtool.agent.hooks import execution
 from yourtool.agent.hooks.hooks import HookCall, HookPlace, Hooks
@@ -15,9 +13,7 @@ from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import UsageError
 from yourtool.events.branches import EntryAdded
-from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
-from yourtool.events.hooks import HookRan
 from yourtool.hook_config import HookEvent
 from yourtool.interrupt import Interrupt, Interrupted
 
@@ -34,21 +30,21 @@ class HookEvents(Struct, frozen=True):
 
     session_id: str
     state: State
-    record: Recorder
+    channel: Channel
     env: SessionEnvironment
     interrupt: Interrupt | None = None
     """Stops a hook that runs; None: the task is cancelled instead."""
 
-    async def run(
-        self, call: HookCall, *, parent: str | None = None
-    ) -> AsyncGenerator[HookRan | Notice, None]:
+    async def run(self, call: HookCall, *, parent: str | None = None) -> list[Notice]:
         """Run the hooks for an event until one refuses it; `call` has the result.
+
+        Returns notices for the user.
 
         Raises:
             Interrupted: the turn was stopped.
         """
         if not (hooks := self.env.hooks.find(call.event, call.subjects)):
-            return
+            return []
         env = self.env
         place = HookPlace(
             session_id=self.session_id,
@@ -64,47 +60,48 @@ class HookEvents(Struct, frozen=True):
                 fact = await (running if self.interrupt is None else self.interrupt.guard(running))
             except (Interrupted, asyncio.CancelledError):
                 if call.stopped is not None:
-                    await self.record(call.stopped, parent=parent)
+                    await self.channel.recorder(call.stopped, parent=parent)
                 raise
-            yield await self.record(fact, parent=parent)
+            await self.channel.record(fact, parent=parent)
             if call.refusal:
                 break
-        for level, text in call.notices:
-            yield Notice(level=cast("Literal['info', 'warning']", level), text=text)
+        return [
+            Notice(level=cast("Literal['info', 'warning']", level), text=text)
+            for level, text in call.notices
+        ]
 
-    async def add_context(self, call: HookCall) -> AsyncGenerator[EntryAdded, None]:
+    async def add_context(self, call: HookCall) -> None:
         """Record what hooks have for the model, for all later requests."""
         for text in call.contexts:
-            yield await self.record(EntryAdded(kind=ENTRY_KIND, text=text, reach="requests"))
+            await self.channel.emit(EntryAdded(kind=ENTRY_KIND, text=text, reach="requests"))
 
 
-async def run_at_stop(turn: Turn) -> AsyncGenerator[Event, None]:
-    """Run the hooks for the end of a turn, which continues it if one objects.
+async def run_at_stop(turn: Turn) -> bool:
+    """Run the hooks for the end of a turn; return whether one continues it.
 
-    Then the next request has the reason, and `turn.continued` is one more.
+    Then the next request has the reason.
     """
+    before = turn.continued
     for entry in turn.env.hooks.get_recorded_objections():
         turn.continued += 1
-        yield await turn.record(entry)
+        await turn.record(entry)
     event: HookEvent = "SubagentStop" if turn.env.is_worker else "Stop"
     subjects = (WORKER,) if turn.env.is_worker else ()
     last = turn.state.messages[-1].text if turn.state.messages else ""
     fields = {"stop_hook_active": turn.continued > 0, "last_assistant_message": last}
     call = HookCall(event=event, subjects=subjects, fields=fields)
     events = events_of(turn)
-    async with aclosing(events.run(call, parent=turn.parent)) as shown:
-        async for each in shown:
-            yield each
+    await turn.emit(*await events.run(call, parent=turn.parent))
     if call.refusal != "block":
-        return
+        return turn.continued > before
     if turn.continued >= MAX_CONTINUED:
         text = f"The hook `{call.hook}` continued the turn {MAX_CONTINUED} times, so it ends now."
-        yield Notice(level="warning", text=text)
-        return
+        await turn.emit(Notice(level="warning", text=text))
+        return turn.continued > before
     turn.continued += 1
     call.contexts.append(f"[The hook `{call.hook}` does not let the turn end: {call.reason}]")
-    async for entry in events.add_context(call):
-        yield entry
+    await events.add_context(call)
+    return True
 
 
 async def run_before_compaction(turn: Turn, hint: str, *, is_manual: bool) -> HookCall:
@@ -117,8 +114,7 @@ async def run_before_compaction(turn: Turn, hint: str, *, is_manual: bool) -> Ho
     trigger = "manual" if is_manual else "auto"
     fields = {"trigger": trigger, "custom_instructions": hint}
     call = HookCall(event="PreCompact", subjects=(trigger,), fields=fields)
-    async for _ in events_of(turn).run(call, parent=turn.parent):
-        pass
+    await events_of(turn, is_shown=False).run(call, parent=turn.parent)
     turn.env.hooks.warn_later(call)
     if call.refusal and is_manual:
         raise UsageError(f"The hook `{call.hook}` blocked the summary: {call.reason}")
@@ -130,7 +126,8 @@ def take_warnings(hooks: Hooks) -> list[Notice]:
     return [Notice(level="warning", text=each) for each in hooks.take_late_warnings()]
 
 
-def events_of(turn: Turn, *, in_task: bool = False) -> HookEvents:
+def events_of(turn: Turn, *, in_task: bool = False, is_shown: bool = True) -> HookEvents:
     """Return the events of a turn; `in_task`: in a task that a stop cancels."""
     interrupt = None if in_task else turn.interrupt
-    return HookEvents(turn.session_id, turn.state, turn.record, turn.env, interrupt)
+    channel = turn.channel if is_shown else Channel(turn.channel.recorder)
+    return HookEvents(turn.session_id, turn.state, channel, turn.env, interrupt)

@@ -1,7 +1,7 @@
 """Limits of a turn: hard limits stop it; at soft ones, budgets and in a loop, the user is asked."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Literal
@@ -15,7 +15,7 @@ from yourtool.amounts import format_money
 from yourtool.effects import Confirm, Confirmation, Verdict
 from yourtool.errors import AdapterError, InvalidRequestError
 from yourtool.events.budgets import BudgetReached, BudgetWarned
-from yourtool.events.deltas import TokenUsage
+from yourtool.events.deltas import Notice, TokenUsage
 from yourtool.ids import new_id
 from yourtool.providers.prices import cost
 
@@ -93,7 +93,26 @@ async def find_limit_after_calls(turn: Turn, *, delegated: bool) -> ReachedLimit
     return await find_limit(turn) if delegated or turn.env.budgets.are_set else None
 
 
-async def resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
+async def ask_at_limits(
+    turn: Turn, find: Callable[[], Awaitable[ReachedLimit | None]]
+) -> str | None:
+    """Ask about each limit that `find` returns; return None to continue, or the reason to stop.
+
+    Raises:
+        Interrupted: the turn was stopped before the user answered.
+    """
+    while (reached := await find()) is not None:
+        await turn.channel.wait_shown()
+        stop = await _resolve_limit(turn, reached)
+        await turn.emit(*reached.build_facts(allowed=stop is None))
+        if stop is not None:
+            if not reached.budgets:
+                await turn.emit(Notice(level="warning", text=stop))
+            return stop
+    return None
+
+
+async def _resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
     """Ask about a reached limit; return None to continue, or the reason to stop.
 
     At a soft limit an approval allows the same amount again; in a loop, as many repetitions; for a

@@ -16,6 +16,7 @@ from typing import TypeVar
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.turn.accounting import (
     PricedUsage,
     add_usage,
@@ -37,7 +38,7 @@ from yourtool.agent.turn.request import (
 )
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
-from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.catalog import Event
 from yourtool.events.deltas import AttemptFailed, MessageComplete, Notice
 from yourtool.events.model_calls import (
     LlmCallCompleted,
@@ -63,30 +64,24 @@ async def call_silently(turn: Turn, request: SilentRequest) -> LlmCallEnd:
     Raises:
         Interrupted: the turn was stopped.
     """
-    call = SilentCall(turn, request)
-    async with aclosing(call.stream()) as events:
-        async for _ in events:
-            pass
-    assert call.end is not None, "a stream without an exception ends the call"
-    return call.end
+    return await SilentCall(turn, request).run()
 
 
 class ModelCall:
     """A visible call of the turn's model, with the conversation."""
 
     def __init__(self, turn: Turn) -> None:
-        self.end: LlmCallEnd | None = None
-        """Set at the end of the stream."""
         self._turn = turn
+        self._channel = turn.channel
         self._purpose: Purpose = UNSET
         self._parent = turn.parent
         self._request: Request | None = None
         self._failed_attempts = 0
         self._warning: str | None = None  # about the price table
-        self._checkpoints = Checkpoints(turn.record, self._build_checkpoint)
+        self._checkpoints = Checkpoints(turn.channel.recorder, self._build_checkpoint)
 
-    async def stream(self) -> AsyncGenerator[Event, None]:
-        """Send the request and yield the events of the call.
+    async def run(self) -> LlmCallEnd:
+        """Send the request, show the events of the call, and return the fact that ends it.
 
         Raises:
             Interrupted: the turn was stopped; the part of the reply that arrived is recorded.
@@ -94,20 +89,19 @@ class ModelCall:
         turn, started, reply = self._turn, None, None
         try:
             prepared = await turn.interrupt.guard(asyncio.to_thread(self._prepare_with_prices))
-            for notice in self._find_notices(prepared):
-                yield notice
+            await self._channel.emit(*self._find_notices(prepared))
             async with self._limited():
                 started = time.monotonic()
                 self._checkpoints.start(prepared.estimated_tokens)
-                yield await self._record_start(prepared)
+                await self._record_start(prepared)
                 if prepared.problem is not None:
                     raise InvalidRequestError(prepared.problem)
                 async with aclosing(turn.adapter.stream(prepared.request)) as stream:
                     async for event in stream:
-                        yield event
+                        await self._channel.emit(event)
                         self._collect(event)
                         if isinstance(event, AttemptFailed):
-                            yield await self._record_attempt(event)
+                            await self._record_attempt(event)
                             await check_cost_limit(turn)
                         elif isinstance(event, MessageComplete):
                             reply = event
@@ -119,10 +113,10 @@ class ModelCall:
             end = self._build_end(reply)
         finally:
             await self._checkpoints.stop()
-        async for fact in self._record_end(end):
-            yield fact
+        end = await self._record_end(end)
         if reply is not None and reply.stop_reason is StopReason.CANCELLED:
             raise Interrupted
+        return end
 
     def _prepare(self) -> PreparedRequest:
         """Build the request; runs in a thread."""
@@ -165,12 +159,12 @@ class ModelCall:
                 turn.stop_reason, turn.input_errors = StopReason.ERROR, {}
 
     async def _record(self, fact: F) -> F:
-        stored = await self._turn.record(fact, parent=self._parent)
+        stored = await self._channel.record(fact, parent=self._parent)
         self._parent = stored.id
         self._update_turn(stored)
         return stored
 
-    async def _record_start(self, prepared: PreparedRequest) -> LlmCallStarted:
+    async def _record_start(self, prepared: PreparedRequest) -> None:
         """Record the start; the request is sent while it is stored, unless an agent gets it.
 
         Another agent runs its own tools, which can have effects.
@@ -190,13 +184,13 @@ class ModelCall:
             tools=turn.state.system_prompt.find_tools(prepared.request.tools),
         )
         if turn.model.provider == AGENT:
-            return await self._record(started)
-        started = await turn.record.begin(started, parent=self._parent)
+            await self._record(started)
+            return
+        started = await self._channel.begin(started, parent=self._parent)
         self._parent = started.id
         self._update_turn(started)
-        return started
 
-    async def _record_attempt(self, attempt: AttemptFailed) -> LlmCallFailed:
+    async def _record_attempt(self, attempt: AttemptFailed) -> None:
         turn = self._turn
         self._failed_attempts += 1
         priced = price_failure(turn, attempt, attempt.latency_ms)
@@ -215,25 +209,24 @@ class ModelCall:
             purpose=self._purpose,
         )
         add_usage(turn, fact)
-        return await turn.record(fact, parent=self._parent)
+        await self._channel.record(fact, parent=self._parent)
 
-    async def _record_end(self, end: LlmCallEnd) -> AsyncGenerator[AnyFact, None]:
+    async def _record_end(self, end: LlmCallEnd) -> LlmCallEnd:
         """Record the end of the call, then the changes of the model's availability.
 
         A reply that calls tools is stored with the next fact, usually the start of a tool.
         """
         turn = self._turn
         if isinstance(end, LlmCallCompleted) and end.message.tool_uses:
-            self.end = end = turn.record.defer(end, parent=self._parent)
+            end = await self._channel.defer(end, parent=self._parent)
             self._update_turn(end)
         else:
-            self.end = end = await self._record(end)
-        yield end
+            end = await self._record(end)
         add_usage(turn, end)
-        turn.env.reported_costs.ask(turn.env.registry, end, turn.record)
+        turn.env.reported_costs.ask(turn.env.registry, end, self._channel.recorder)
         error_class = end.error_class if isinstance(end, LlmCallFailed) else None
-        for change in turn.record_outcome(error_class):
-            yield await turn.record(change, parent=end.id)
+        await self._channel.emit(*turn.record_outcome(error_class), parent=end.id)
+        return end
 
     def _build_end(self, reply: MessageComplete) -> LlmCallEnd:
         """Return the fact for a stream that ended without an error."""
@@ -349,6 +342,7 @@ class SilentCall(ModelCall):
 
     def __init__(self, turn: Turn, request: SilentRequest) -> None:
         super().__init__(turn)
+        self._channel = Channel(turn.channel.recorder)  # which nothing reads
         self._silent = request
         self._purpose = request.purpose
 

@@ -2,8 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from yourtool.agent.turn.admission import request_change
@@ -12,7 +11,6 @@ from yourtool.agent.turn.tool_call import ToolCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.effects import Preview, Verdict
 from yourtool.errors import ToolError
-from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import Notice
 from yourtool.text import escape_line
 
@@ -31,7 +29,7 @@ _MAX_STAYING = 100
 """Named changes that could not be taken back: nothing else shows them."""
 
 
-async def settle_changes(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
+async def settle_changes(call: ToolCall, turn: Turn) -> None:
     """Ask about changes that were taken back, make them if the user allows it, and note it.
 
     What could not be compared or taken back is shown to the user and to the model.
@@ -43,37 +41,29 @@ async def settle_changes(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, No
         return
     changes, facts = sandbox.places.take()
     texts = [_FACT.format(escape_line(each)) for each in facts]
-    for notice in turn.env.new_notices(*texts):
-        yield notice
+    await turn.emit(*turn.env.new_notices(*texts))
     allowed = [each for each in changes if _was_allowed(call, each)]
     changes = [each for each in changes if each not in allowed]
     if stays := [each for each in changes if not each.is_taken_back]:
         texts.append(_STAYS.format(_describe(stays, _MAX_STAYING)))
-        yield Notice(level="warning", text=texts[-1])  # each time
+        await turn.emit(Notice(level="warning", text=texts[-1]))  # each time
     call.notes += tuple(f"[{each}]" for each in texts)
     if wanted := [each for each in allowed if not each.is_made]:
-        async with aclosing(_make(wanted, _describe(wanted), call, turn)) as events:
-            async for event in events:
-                yield event
+        await _make(wanted, _describe(wanted), call, turn)
     changes = [each for each in changes if not each.is_made]
     if not changes:
         return
     named = _describe(changes)
     if not turn.env.interactive:
         call.notes += (_UNATTENDED.format(named),)
-        for notice in turn.env.new_notices(_NOTICE.format(named)):
-            yield notice
+        await turn.emit(*turn.env.new_notices(_NOTICE.format(named)))
         return
     try:
-        async with aclosing(request_change(_preview(changes), named, call, turn)) as events:
-            async for event in events:
-                yield event
+        await request_change(_preview(changes), named, call, turn)
     except ToolError as error:
         call.notes += (_DECLINED.format(named), f"[{error}]")
         return
-    async with aclosing(_make(changes, named, call, turn)) as events:
-        async for event in events:
-            yield event
+    await _make(changes, named, call, turn)
 
 
 def _was_allowed(call: ToolCall, change: "Change") -> bool:
@@ -85,21 +75,16 @@ def _was_allowed(call: ToolCall, change: "Change") -> bool:
     return change.path in named or (bool(files) and named.issuperset(files))
 
 
-async def _make(
-    changes: "Sequence[Change]", named: str, call: ToolCall, turn: Turn
-) -> AsyncGenerator[Event, None]:
+async def _make(changes: "Sequence[Change]", named: str, call: ToolCall, turn: Turn) -> None:
     """Make changes that the user allowed, and record them."""
     assert turn.env.sandbox is not None, "it took them back"
-    made = list[AnyFact]()
     try:
-        async with CallJournal(turn, call.block.id, call.parent, made.append).watching():
+        async with CallJournal(turn, call.block.id, call.parent).watching():
             await turn.env.sandbox.places.apply(changes)
     except ToolError as error:
         call.notes += (_FAILED.format(named, error),)
     else:
         call.notes += (_ALLOWED.format(named),)
-    for fact in made:
-        yield fact
 
 
 def _preview(changes: "Sequence[Change]") -> Preview:

@@ -1,20 +1,17 @@
 """The safety copy of the work that a call would discard."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
 from yourtool.agent.turn.admission import offer_without_copy
 from yourtool.agent.turn.tool_call import ToolCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import ToolError
-from yourtool.events.catalog import Event
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.tools.git_program import GitError
 from yourtool.tools.safety_copies import copy_work, describe_copy
 
 
-async def make_safety_copy(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
+async def make_safety_copy(call: ToolCall, turn: Turn) -> None:
     """Copy what a call would discard; sets its `refusal` if it must not run.
 
     Raises:
@@ -37,9 +34,7 @@ async def make_safety_copy(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, 
     except GitError as error:
         if turn.env.interactive:
             try:
-                async with aclosing(offer_without_copy(call, str(error), turn)) as events:
-                    async for event in events:
-                        yield event
+                await offer_without_copy(call, str(error), turn)
             except ToolError as refusal:
                 call.refusal = refusal
         call.notes += (f"[No safety copy of {lost.subject} was made: {error}.]",)

@@ -16,7 +16,6 @@ from yourtool.agent.turn.turn import Turn
 from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision, HookAdvice, PlanAnswer, Preview, Verdict
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import Notice
 from yourtool.events.permissions import CallJudgement
 from yourtool.events.tools import ToolCalled
@@ -243,7 +242,7 @@ class ToolCall(Struct):
 
         return ask
 
-    def build_delegator(self, turn: Turn, show: Callable[[AnyFact], None]) -> Delegator | None:
+    def build_delegator(self, turn: Turn) -> Delegator | None:
         """Return what starts workers for this call; None for every other tool."""
         if turn.env.tasks is None or not self.delegates:
             return None
@@ -253,10 +252,9 @@ class ToolCall(Struct):
                 session_id=turn.session_id,
                 model_id=turn.model.id,
                 toolbox=turn.toolbox,
-                record=turn.record,
+                channel=turn.channel,
                 tool_use_id=self.block.id,
                 parent=self.parent,
-                show=show,
             )
         )
 

@@ -6,22 +6,19 @@ A call that changes several files is an event for each of them, because hooks lo
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from yourtool.agent.hooks.hooks import HookCall, rank
 from yourtool.agent.turn.change_journal import CallJournal
-from yourtool.agent.turn.edit_checks import EditChecks, Show, accept_changes
+from yourtool.agent.turn.edit_checks import EditChecks, accept_changes
 from yourtool.agent.turn.hook_events import events_of
 from yourtool.agent.turn.tool_call import ToolCall, ToolOutcome
 from yourtool.agent.turn.turn import Turn
 from yourtool.effects import Confirmation, HookAdvice
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import Notice
-from yourtool.events.files import FilesChanged
-from yourtool.file_images import RecordedChange
 from yourtool.hook_config import HookEvent
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools.aliases import from_foreign, get_names, to_foreign
@@ -48,7 +45,7 @@ class CallHooks:
         self.changed: Mapping[str, Any] | None = None
         """Its arguments as a hook changed them."""
 
-    async def run(self, event: HookEvent) -> AsyncGenerator[Event, None]:
+    async def run(self, event: HookEvent) -> None:
         """Run the hooks before a call, and set what they decided.
 
         Raises:
@@ -58,9 +55,7 @@ class CallHooks:
         found = list[HookCall]()
         events = events_of(self._turn)
         for each in self._build_events(event):
-            async with aclosing(events.run(each, parent=self._call.parent)) as facts:
-                async for fact in facts:
-                    yield fact
+            await self._turn.emit(*await events.run(each, parent=self._call.parent))
             found.append(each)
             self._call.notes += tuple(each.contexts)
             if each.changed_by:
@@ -107,31 +102,20 @@ class CallHooks:
             "yourtool": {"tool_name": own, "tool_input": dict(arguments)},
         }
 
-    async def run_after(self, outcome: ToolOutcome, show: Show) -> list[Notice]:
+    async def run_after(self, outcome: ToolOutcome) -> list[Notice]:
         """Run the hooks after a call, add what they have for the model, and return notices."""
-        call, turn = self._call, self._turn
-        changes, notices = list[RecordedChange](), list[Notice]()
-
-        def note_changes(fact: AnyFact) -> None:
-            if isinstance(fact, FilesChanged):
-                changes.extend(fact.changes)
-            show(fact)
-
-        journal = CallJournal(turn, call.block.id, call.parent, note_changes)
-        result = _build_result(outcome)
+        call, turn, notices = self._call, self._turn, list[Notice]()
+        journal = CallJournal(turn, call.block.id, call.parent)
+        events, result = events_of(turn, in_task=True), _build_result(outcome)
         try:
             async with journal.watching():
                 for each in self._build_events(_get_event_after(outcome)):
                     each.fields, each.build_fields = {**each.fields, **result}, None
-                    async for shown in events_of(turn, in_task=True).run(each, parent=call.parent):
-                        if isinstance(shown, Notice):
-                            notices.append(shown)
-                        else:
-                            show(shown)
+                    notices += await events.run(each, parent=call.parent)
                     call.notes += (*each.contexts, *_describe_refusal(each))
                     call.ends_turn = call.ends_turn or each.refusal == "stop"
         finally:
-            accept_changes(turn, changes)
+            accept_changes(turn, journal.changes)
         return notices
 
 
@@ -143,7 +127,7 @@ def has_hooks(call: ToolCall, turn: Turn, event: HookEvent) -> bool:
     return bool(turn.env.hooks.find(event, get_names(call.block.name)))
 
 
-async def run_before(call: ToolCall, turn: Turn, event: HookEvent) -> AsyncGenerator[Event, None]:
+async def run_before(call: ToolCall, turn: Turn, event: HookEvent) -> None:
     """Run the hooks before a call, and set its `advice`, and its arguments if a hook changed them.
 
     Raises:
@@ -154,9 +138,7 @@ async def run_before(call: ToolCall, turn: Turn, event: HookEvent) -> AsyncGener
         return
     paths = [each.text for each in call.subjects.items if each.kind == "path"]
     hooks = CallHooks(call, turn, paths)
-    async with aclosing(hooks.run(event)) as events:
-        async for each in events:
-            yield each
+    await hooks.run(event)
     if hooks.advice is not None:
         call.advice = hooks.advice
     if hooks.changed is not None:
@@ -164,7 +146,7 @@ async def run_before(call: ToolCall, turn: Turn, event: HookEvent) -> AsyncGener
 
 
 async def finish_call(
-    outcome: ToolOutcome, edited: Sequence[str], checks: EditChecks, show: Show
+    outcome: ToolOutcome, edited: Sequence[str], checks: EditChecks
 ) -> list[Notice]:
     """Do what follows a call that ran: its hooks, the checks after edits, instructions.
 
@@ -172,8 +154,8 @@ async def finish_call(
     """
     call, turn, notices = outcome.call, checks.turn, list[Notice]()
     if has_hooks(call, turn, _get_event_after(outcome)):
-        notices = await CallHooks(call, turn, call.find_paths()).run_after(outcome, show)
-    await checks.finish(call, edited, show)
+        notices = await CallHooks(call, turn, call.find_paths()).run_after(outcome)
+    await checks.finish(call, edited)
     return notices + await call.add_instructions(turn)
 
 
@@ -186,8 +168,7 @@ async def notifying(confirmation: Confirmation, turn: Turn) -> AsyncGenerator[No
     call = HookCall(event="Notification", subjects=(kind,), fields=fields)
 
     async def notify() -> None:
-        async for _ in events_of(turn, in_task=True).run(call):
-            pass
+        await events_of(turn, in_task=True, is_shown=False).run(call)
         turn.env.hooks.warn_later(call)
 
     task = asyncio.create_task(notify())

@@ -12,8 +12,8 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -37,10 +37,8 @@ from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import has_bytes, store_media
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import Notice, ToolOutputDelta
-from yourtool.events.facts import Fact
-from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
+from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
@@ -64,7 +62,7 @@ class ToolRunner:
         )
         self._admitted: deque[ToolCall] = deque()
         self._running: dict[asyncio.Task[None], ToolCall] = {}
-        self._updates: asyncio.Queue[ToolOutputDelta | AnyFact | ToolOutcome] = asyncio.Queue()
+        self._outcomes: asyncio.Queue[ToolOutcome] = asyncio.Queue()
         self._checks = EditChecks(turn, self._pending)
         self._end_hints: list[bool] = []
         self._notices: list[Notice] = []
@@ -77,13 +75,13 @@ class ToolRunner:
         """Whether a call, or the hint of every result, ends the turn without another request."""
         return self._ends_turn or (bool(self._end_hints) and all(self._end_hints))
 
-    async def refuse(self, reason: str) -> AsyncGenerator[AnyFact, None]:
+    async def refuse(self, reason: str) -> None:
         """Give every call an error result without running it."""
         for call in self._pending:
-            yield await self._fail(call, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}")
+            await self._fail(call, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}")
 
-    async def run(self) -> AsyncGenerator[Event, None]:
-        """Run or refuse every call and yield the events.
+    async def run(self) -> None:
+        """Run or refuse every call.
 
         Raises:
             Interrupted: the turn was stopped; every call has a result.
@@ -94,27 +92,19 @@ class ToolRunner:
             while self._pending:
                 call = self._pending[0]
                 if self._depends_on_admitted_write(call):
-                    async with aclosing(self._run_admitted()) as events:
-                        async for event in events:
-                            yield event
-                async with aclosing(admit(call, self._turn)) as events:
-                    async for event in events:
-                        yield event
+                    await self._run_admitted()
+                await admit(call, self._turn)
                 self._pending.popleft()
                 if (refusal := call.refusal) is None:
                     self._admitted.append(call)
                     continue
-                for fact in await self._checks.finish_refused(call):
-                    yield fact
-                yield await self._fail(call, refusal.failure, str(refusal))
-            async with aclosing(self._run_admitted()) as events:
-                async for event in events:
-                    yield event
-            for notice in self._notices:
-                yield notice
+                await self._checks.finish_refused(call)
+                await self._fail(call, refusal.failure, str(refusal))
+            await self._run_admitted()
+            await self._turn.emit(*self._notices)
         except Interrupted:
             for call in (*self._admitted, *self._pending):
-                yield await self._fail(call, ToolFailure.CANCELLED, "Stopped before it ran.")
+                await self._fail(call, ToolFailure.CANCELLED, "Stopped before it ran.")
             raise
 
     def _depends_on_admitted_write(self, call: ToolCall) -> bool:
@@ -132,7 +122,7 @@ class ToolRunner:
             for each in self._admitted
         )
 
-    async def _run_admitted(self) -> AsyncGenerator[Event, None]:
+    async def _run_admitted(self) -> None:
         """Run at most `tool_concurrency` calls at once, starting them in order.
 
         Without support for parallel calls, the model expects its calls to run one after the other.
@@ -145,67 +135,48 @@ class ToolRunner:
                 while self._admitted and len(running) < at_once:
                     turn.interrupt.check()
                     call = self._admitted[0]
-                    async with aclosing(make_safety_copy(call, turn)) as events:
-                        async for event in events:
-                            yield event
+                    await make_safety_copy(call, turn)
                     if (refusal := call.refusal) is not None:
                         self._admitted.popleft()
-                        yield await self._fail(call, refusal.failure, str(refusal))
+                        await self._fail(call, refusal.failure, str(refusal))
                         continue
-                    called = await self._record_start(call)
+                    await self._record_start(call)
                     self._admitted.popleft()
                     running[asyncio.create_task(self._run_tool(call))] = call
-                    yield called
-                if not running:
-                    break  # the last of them was refused
-                update = await turn.interrupt.guard(self._updates.get())
-                if not isinstance(update, ToolOutcome):
-                    yield update
-                    continue
-                async with aclosing(self._end_or_retry(update)) as events:
-                    async for event in events:
-                        yield event
+                if running:  # else the last of them was refused
+                    await self._end_or_retry(await turn.interrupt.guard(self._outcomes.get()))
         except Interrupted:
-            async with aclosing(self._wait_for_workers()) as events:
-                async for event in events:
-                    yield event
+            await self._wait_for_workers()
             await self._stop_running()
-            async for event in self._end_stopped():
-                yield event
+            await self._end_stopped()
             raise
         finally:
             for task, call in running.items():
                 call.cancelled.set()
                 task.cancel()
 
-    async def _record_start(self, call: ToolCall) -> ToolCalled:
+    async def _record_start(self, call: ToolCall) -> None:
         """Record that a tool starts.
 
         The start of a tool without effects is stored with its result, if that comes soon.
         """
         fact = call.build_called_fact()
         if fact.side_effects in (SideEffects.NONE, SideEffects.READ):
-            called = self._turn.record.defer(fact, parent=call.parent)
+            called = await self._turn.channel.defer(fact, parent=call.parent)
         else:
             called = await self._turn.record(fact, parent=call.parent)
         call.parent, call.started = called.id, time.monotonic()
-        return called
 
-    async def _end_or_retry(self, outcome: ToolOutcome) -> AsyncGenerator[Event, None]:
+    async def _end_or_retry(self, outcome: ToolOutcome) -> None:
         """Record the end of a call, or run it again outside the sandbox that blocked it."""
         call, output = outcome.call, outcome.output
-        async with aclosing(settle_changes(call, self._turn)) as events:
-            async for event in events:
-                yield event
+        await settle_changes(call, self._turn)
         if output is None or (block := output.blocked) is None:
-            for fact in await self._end(outcome):
-                yield fact
+            await self._end(outcome)
             return
         if self._needs_question(block):
             try:
-                async with aclosing(offer_retry(call, block, self._turn)) as events:
-                    async for event in events:
-                        yield event
+                await offer_retry(call, block, self._turn)
             except ToolError as error:
                 call.notes += (f"[{error}]",)
         if call.runs_again:
@@ -218,10 +189,8 @@ class ToolRunner:
             call.notes += (sandbox_notes.describe_block(block, has_user=has_user),)
             if block.is_certain and not block.remedy and not has_user:
                 text = sandbox_notes.describe_way_out(block)
-                for notice in self._turn.env.new_notices(text):
-                    yield notice
-            for fact in await self._end(outcome):
-                yield fact
+                await self._turn.emit(*self._turn.env.new_notices(text))
+            await self._end(outcome)
 
     def _needs_question(self, block: Block) -> bool:
         """Whether to ask the user about what the sandbox refused, once for each host."""
@@ -241,17 +210,15 @@ class ToolRunner:
 
         def emit(text: str) -> None:
             call.recent_output.append(text)
-            update = ToolOutputDelta(tool_use_id=call.block.id, text=storable(text))
-            self._updates.put_nowait(update)
+            output = ToolOutputDelta(tool_use_id=call.block.id, text=storable(text))
+            self._turn.channel.post(output)
 
         assert call.tool is not None, "only admitted calls are run"
         tool, name = call.tool, call.block.name
-        show = self._updates.put_nowait
-        journal = CallJournal(self._turn, call.block.id, call.parent, show)
+        journal = CallJournal(self._turn, call.block.id, call.parent)
         try:
             context = await call.build_context(self._turn, emit, journal)
-            delegator = call.build_delegator(self._turn, show)
-            context = replace(context, delegator=delegator)
+            context = replace(context, delegator=call.build_delegator(self._turn))
             async with AsyncExitStack() as stack:
                 if changes_files_unrecorded(tool):
                     watching = journal.watching(call.copy, only_reads=call.only_reads)
@@ -273,11 +240,11 @@ class ToolRunner:
             _log.exception("tool %s failed", name)
             outcome = ToolOutcome(call, None, ToolFailure.EXECUTION_ERROR, BUG_MESSAGE.format(name))
         try:
-            self._notices += await finish_call(outcome, journal.edited, self._checks, show)
+            self._notices += await finish_call(outcome, journal.edited, self._checks)
         finally:
-            show(outcome)
+            self._outcomes.put_nowait(outcome)
 
-    async def _wait_for_workers(self) -> AsyncGenerator[Event, None]:
+    async def _wait_for_workers(self) -> None:
         """Stop the other calls; wait until workers are done, or the user insists on the stop."""
         turn, workers = self._turn, list[asyncio.Task[None]]()
         if turn.env.interactive:
@@ -290,7 +257,7 @@ class ToolRunner:
                 task.cancel()
         what = "a worker is" if len(workers) == 1 else f"{len(workers)} workers are"
         text = f"The turn ends when {what} done. Esc again stops the work now."
-        yield Notice(level="info", text=text)
+        await turn.emit(Notice(level="info", text=text))
         working = asyncio.gather(*workers, return_exceptions=True)
         await turn.interrupt.wait_unless_insisted(working)
 
@@ -304,26 +271,22 @@ class ToolRunner:
         for task in abandoned:
             _log.warning("abandoned tool %s, which did not stop", self._running[task].block.name)
 
-    async def _end_stopped(self) -> AsyncGenerator[Event, None]:
+    async def _end_stopped(self) -> None:
         """Record the results of calls that finished before the stop, then of the other calls."""
-        while not self._updates.empty():
-            update = self._updates.get_nowait()
-            if isinstance(update, ToolOutcome):
-                for fact in await self._end(update):
-                    yield fact
-            elif isinstance(update, Fact):
-                yield update
+        while not self._outcomes.empty():
+            await self._end(self._outcomes.get_nowait())
         for call in self._running.values():
             message = await call.describe_stop(self._turn)
-            yield await self._fail(call, ToolFailure.CANCELLED, message)
+            await self._fail(call, ToolFailure.CANCELLED, message)
         self._running.clear()
 
-    async def _end(self, outcome: ToolOutcome) -> Sequence[AnyFact]:
-        """Record the end of a call that ran, and return the facts to show."""
+    async def _end(self, outcome: ToolOutcome) -> None:
+        """Record the end of a call that ran."""
         self._forget(outcome.call)
         if outcome.output is None:
             failure = outcome.failure or ToolFailure.EXECUTION_ERROR
-            return [await self._fail(outcome.call, failure, outcome.error_message)]
+            await self._fail(outcome.call, failure, outcome.error_message)
+            return
         call, turn = outcome.call, self._turn
         output = await mask_output(outcome.output, await call.load_mask(turn))
         content = output.content
@@ -333,8 +296,8 @@ class ToolRunner:
         content += call.take_notes(turn)
         self._end_hints.append(output.terminate)
         self._ends_turn = self._ends_turn or call.ends_turn
-        facts = [await turn.record(each, parent=call.parent) for each in output.facts]
-        ended = await self._record_end(
+        await turn.channel.emit(*output.facts, parent=call.parent)
+        await self._record_end(
             call,
             ToolCompleted(
                 tool_use_id=call.block.id,
@@ -347,9 +310,8 @@ class ToolRunner:
                 message=call.build_result(turn.session_id, content, output),
             ),
         )
-        return [*facts, ended]
 
-    async def _fail(self, call: ToolCall, failure: ToolFailure, message: str) -> AnyFact:
+    async def _fail(self, call: ToolCall, failure: ToolFailure, message: str) -> None:
         """Record a result that is an error."""
         turn = self._turn
         message = storable((await call.load_mask(turn)).text(message))
@@ -357,7 +319,7 @@ class ToolRunner:
             self._count(call, message)
         self._end_hints.append(False)
         self._ends_turn = self._ends_turn or call.ends_turn
-        return await self._record_end(
+        await self._record_end(
             call,
             ToolFailed(
                 tool_use_id=call.block.id,
@@ -383,12 +345,11 @@ class ToolRunner:
             call.notes += (build_note(),)
             self._notices.append(Notice(level="warning", text=build_notice(call.block.name)))
 
-    async def _record_end(self, call: ToolCall, fact: ToolCompleted | ToolFailed) -> AnyFact:
+    async def _record_end(self, call: ToolCall, fact: ToolCompleted | ToolFailed) -> None:
         """Record a result; the last one waits for the request."""
         turn = self._turn
         if self._pending or self._admitted or self._running:
             ended = await turn.record(fact, parent=call.parent)
         else:
-            ended = turn.record.defer(fact, parent=call.parent)
+            ended = await turn.channel.defer(fact, parent=call.parent)
         turn.parent = ended.id
-        return ended

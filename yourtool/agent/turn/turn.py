@@ -3,14 +3,16 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from typing import TypeVar
 
 from msgspec import Struct, field
 
-from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.state import State
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.loops import RepeatedCalls
 from yourtool.effects import SandboxOffer, ToolDefinition, TrustOffer
+from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.turns import (
     ProviderRecovered,
     ProviderUnavailable,
@@ -25,13 +27,15 @@ from yourtool.providers.base import Adapter
 from yourtool.tools.file_reads import FileReads
 from yourtool.tools.toolset import Toolbox
 
+F = TypeVar("F", bound=AnyFact)
+
 
 class Turn(Struct, kw_only=True):
     """A running turn; its model is fixed for all of its requests, and so are tools it can call."""
 
     session_id: str
     state: State
-    record: Recorder
+    channel: Channel
     interrupt: Interrupt
     env: SessionEnvironment
     toolbox: Toolbox
@@ -88,6 +92,14 @@ class Turn(Struct, kw_only=True):
     def omit_opaque_through(self) -> str | None:
         """Id of the message up to which the next request omits opaque blocks."""
         return self.trial_omission or self.state.branch.opaque_omitted_through.get(self.model.id)
+
+    async def emit(self, *events: Event) -> None:
+        """Show events; facts are stored before, as children of the last request."""
+        await self.channel.emit(*events, parent=self.parent)
+
+    async def record(self, fact: F, *, parent: str | None = None) -> F:
+        """Store a fact, then show it, and return it as stored."""
+        return await self.channel.record(fact, parent=parent)
 
     def get_tools(self) -> tuple[ToolDefinition, ...]:
         """Return the tools that the next request has."""

@@ -1,7 +1,6 @@
 """Messages of the user: the prompt of a turn, and messages to the running turn."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 
 from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import has_bytes, store_media
@@ -29,7 +28,7 @@ def build_prompt(
     )
 
 
-async def record_steering(turn: Turn) -> AsyncGenerator[TurnSteered, None]:
+async def record_steering(turn: Turn) -> None:
     """Record the messages to the running turn, for its next request.
 
     Each is requested after the one before was recorded, so the front end can change the others
@@ -44,4 +43,3 @@ async def record_steering(turn: Turn) -> AsyncGenerator[TurnSteered, None]:
         message = build_prompt(turn.session_id, content, Origin.STEERING)
         fact = await turn.record(TurnSteered(message=message), parent=turn.parent)
         turn.parent = fact.id
-        yield fact
