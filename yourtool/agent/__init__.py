@@ -1,4 +1,4 @@
-"""The core: sessions and turns. A turn is an async generator of events."""
+"""The core: sessions and turns, whose events front ends iterate over."""
 
 from yourtool.late_modules import late_modules
 

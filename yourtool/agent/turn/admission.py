@@ -67,8 +67,8 @@ DENY = Decision(verdict=Verdict.DENY)
 EDITS_ACCEPTED = "Edits need no approval in this session: the mode is accept edits now."
 
 
-async def admit(call: ToolCall, turn: Turn) -> None:
-    """Validate and approve a call; sets its `refusal` if it must not run.
+async def admit(call: ToolCall, turn: Turn) -> ToolError | None:
+    """Validate and approve a call; return why it must not run, or None.
 
     Raises:
         Interrupted: the turn was stopped before the user answered.
@@ -87,7 +87,6 @@ async def admit(call: ToolCall, turn: Turn) -> None:
             )
         await _decide(call, call.tool, turn)
     except ToolError as error:
-        call.refusal = error
         if error.failure is ToolFailure.VALIDATION_ERROR:
             problems = (await call.load_mask(turn)).text(str(error)).splitlines()
             await turn.record(
@@ -98,6 +97,8 @@ async def admit(call: ToolCall, turn: Turn) -> None:
                 ),
                 parent=call.parent,
             )
+        return error
+    return None
 
 
 async def offer_retry(call: ToolCall, block: Block, turn: Turn) -> None:
@@ -122,11 +123,11 @@ async def offer_retry(call: ToolCall, block: Block, turn: Turn) -> None:
     decision = GateDecision("ask", f"it failed in the sandbox: {block.cause}")
     confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
     declined = "The user declined to run it outside the sandbox."
-    await _request_approval(confirmation, call, turn, declined)
-    if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
+    answer = await _request_approval(confirmation, call, turn, declined)
+    if answer.verdict is not Verdict.ALLOW:
         raise ToolError(declined, ToolFailure.USER_DENIED)
     call.runs_again = True
-    call.is_outside_sandbox = call.answer.network is not NetworkAnswer.HOSTS
+    call.is_outside_sandbox = answer.network is not NetworkAnswer.HOSTS
 
 
 async def request_change(preview: Preview, named: str, call: ToolCall, turn: Turn) -> None:
@@ -143,8 +144,8 @@ async def request_change(preview: Preview, named: str, call: ToolCall, turn: Tur
     confirmation = await _build_confirmation(call, turn, decision, CallSubjects(()))
     call.preview = shown
     declined = "The user declined to change the protected places."
-    await _request_approval(confirmation, call, turn, declined)
-    if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
+    answer = await _request_approval(confirmation, call, turn, declined)
+    if answer.verdict is not Verdict.ALLOW:
         raise ToolError(declined, ToolFailure.USER_DENIED)
 
 
@@ -161,8 +162,8 @@ async def offer_without_copy(call: ToolCall, problem: str, turn: Turn) -> None:
     reason = f"no safety copy of what it discards could be made: {problem}"
     decision = GateDecision("ask", reason)
     confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
-    await _request_approval(confirmation, call, turn)
-    if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
+    answer = await _request_approval(confirmation, call, turn)
+    if answer.verdict is not Verdict.ALLOW:
         raise ToolError("The user declined to run it without a copy.", ToolFailure.USER_DENIED)
 
 
@@ -196,10 +197,10 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> None:
             sandbox = await asyncio.to_thread(turn.find_sandbox_offer)
             confirmation = replace(confirmation, sandbox=sandbox)
         declined = KEEP_PLANNING if confirmation.kind == "plan" else ""
-        await _request_approval(confirmation, call, turn, declined)
-        if call.answer is None or call.answer.verdict is not Verdict.EDIT:
+        answer = await _request_approval(confirmation, call, turn, declined)
+        if answer.verdict is not Verdict.EDIT:
             break
-        call.edit(call.answer.edited_input)
+        call.edit(answer.edited_input)
     if call.edited_input is not None:
         call.notes += (describe_edit(call, await call.load_mask(turn)),)
     if call.hooked_input is not None:
@@ -272,8 +273,8 @@ def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
 
 async def _request_approval(
     confirmation: Confirmation, call: ToolCall, turn: Turn, declined: str = ""
-) -> None:
-    """Request an approval, set the answer of the call, and add the user's note to it.
+) -> Decision:
+    """Request an approval, set and return the answer, and add the user's note to the call.
 
     `declined`: the start of the message if the user declines, if the call has run before.
 
@@ -318,6 +319,7 @@ async def _request_approval(
         await turn.emit(await _allow_contained(confirmation.sandbox, turn))
     if decision.note:
         call.notes += (f"Note from the user: {decision.note}",)
+    return decision
 
 
 async def _trust_folder(offer: TrustOffer, turn: Turn) -> Sequence[Notice]:

@@ -11,14 +11,14 @@ from yourtool.tools.git_program import GitError
 from yourtool.tools.safety_copies import copy_work, describe_copy
 
 
-async def make_safety_copy(call: ToolCall, turn: Turn) -> None:
-    """Copy what a call would discard; sets its `refusal` if it must not run.
+async def make_safety_copy(call: ToolCall, turn: Turn) -> ToolError | None:
+    """Copy what a call would discard; return why it must not run, or None.
 
     Raises:
         Interrupted: the turn was stopped.
     """
     if (lost := call.lost_work) is None or not lost.has_copy:
-        return
+        return None
     workspace, stores = turn.env.workspace, turn.env.blobs / "repositories"
 
     def is_secret(path: str) -> bool:
@@ -32,14 +32,15 @@ async def make_safety_copy(call: ToolCall, turn: Turn) -> None:
         copying = asyncio.to_thread(copy_work, lost, workspace.root, stores, is_secret)
         call.copy = await turn.interrupt.guard(copying)
     except GitError as error:
+        refusal = None
         if turn.env.interactive:
             try:
                 await offer_without_copy(call, str(error), turn)
-            except ToolError as refusal:
-                call.refusal = refusal
+            except ToolError as declined:
+                refusal = declined
         call.notes += (f"[No safety copy of {lost.subject} was made: {error}.]",)
-        return
+        return refusal
     call.lost_work = None
-    if call.copy is None:
-        return
-    call.notes += (f"[Made a safety copy of {lost.subject}: {describe_copy(call.copy)}.]",)
+    if call.copy is not None:
+        call.notes += (f"[Made a safety copy of {lost.subject}: {describe_copy(call.copy)}.]",)
+    return None

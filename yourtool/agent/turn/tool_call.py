@@ -15,7 +15,7 @@ from yourtool.agent.session_environment import DelegatingCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision, HookAdvice, PlanAnswer, Preview, Verdict
-from yourtool.errors import ToolError, ToolFailure
+from yourtool.errors import ToolFailure
 from yourtool.events.deltas import Notice
 from yourtool.events.permissions import CallJudgement
 from yourtool.events.tools import ToolCalled
@@ -101,8 +101,6 @@ class ToolCall(Struct):
     """Whether it needed none because it only reads."""
     judgement: CallJudgement | UnsetType = UNSET
     """The decision on it, until a fact has it."""
-    refusal: ToolError | None = None
-    """Why the call must not run."""
     lost_work: LostWork | None = None
     """The uncommitted work that it would discard, until there is a safety copy."""
     copy: SafetyCopy | None = None

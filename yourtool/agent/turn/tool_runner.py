@@ -93,9 +93,9 @@ class ToolRunner:
                 call = self._pending[0]
                 if self._depends_on_admitted_write(call):
                     await self._run_admitted()
-                await admit(call, self._turn)
+                refusal = await admit(call, self._turn)
                 self._pending.popleft()
-                if (refusal := call.refusal) is None:
+                if refusal is None:
                     self._admitted.append(call)
                     continue
                 await self._checks.finish_refused(call)
@@ -135,8 +135,7 @@ class ToolRunner:
                 while self._admitted and len(running) < at_once:
                     turn.interrupt.check()
                     call = self._admitted[0]
-                    await make_safety_copy(call, turn)
-                    if (refusal := call.refusal) is not None:
+                    if (refusal := await make_safety_copy(call, turn)) is not None:
                         self._admitted.popleft()
                         await self._fail(call, refusal.failure, str(refusal))
                         continue
