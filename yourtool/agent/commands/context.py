@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -47,21 +46,17 @@ _MAX_TITLE, _MAX_REASON = 38, 32
 _PART, _MAX_SHOWN = "part:", 20_000
 
 
-async def show_context(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
+def show_context(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
     """`/context`: show what the next request has, or change it for one message."""
     first, _, verb = argument.partition(" ")
     context = ContextList(session, runtime)
     if not first:
-        results = context.show()
-    elif argument == "list":
-        results = context.report()
-    elif argument == "original":
-        results = context.list_originals()
-    else:
-        results = context.act(first, verb.strip() or "show")
-    async with aclosing(results):
-        async for result in results:
-            yield result
+        return context.show()
+    if argument == "list":
+        return context.report()
+    if argument == "original":
+        return context.list_originals()
+    return context.act(first, verb.strip() or "show")
 
 
 async def compact(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
@@ -151,15 +146,11 @@ class ContextList:
         async for result in self.show(value):
             yield result
 
-    async def _show_original(self, value: str) -> CommandResults:
+    def _show_original(self, value: str) -> CommandResults:
         compacted = self._session.state.branch.compacted
         if compacted is not None and value == compacted.fact.id:
-            results = self.list_originals()
-        else:
-            results = self.show(value) if value.startswith(_PART) else _go_to(value)
-        async with aclosing(results):
-            async for result in results:
-                yield result
+            return self.list_originals()
+        return self.show(value) if value.startswith(_PART) else _go_to(value)
 
     async def _read(self, value: str) -> CommandResults:
         request = await self._session.context.compose()

@@ -230,16 +230,13 @@ async def _save_here(session: "Session", runtime: "Runtime", model_id: str) -> C
         yield Notice(level="warning", text=text)
 
 
-async def _choose_row(session: "Session", runtime: "Runtime", value: str) -> CommandResults:
+def _choose_row(session: "Session", runtime: "Runtime", value: str) -> CommandResults:
     """Switch to the model of a row, or show how to set up the provider of a row."""
     if ":" in value:
-        results = _switch_model(session, runtime, value)
-    elif _needs_key(runtime, value):
-        results = enter_key(session, runtime, value)
-    else:
-        raise UsageError(runtime.registry.configuration_problem(value) or f"`{value}` is set up.")
-    async for result in results:
-        yield result
+        return _switch_model(session, runtime, value)
+    if _needs_key(runtime, value):
+        return enter_key(session, runtime, value)
+    raise UsageError(runtime.registry.configuration_problem(value) or f"`{value}` is set up.")
 
 
 def _needs_key(runtime: "Runtime", provider: str) -> bool:

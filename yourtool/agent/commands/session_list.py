@@ -125,9 +125,8 @@ class SessionList:
         async for result in self.show():
             yield result
 
-    async def _show_all(self, _value: str) -> CommandResults:
-        async for result in self._set_search(""):
-            yield result
+    def _show_all(self, _value: str) -> CommandResults:
+        return self._set_search("")
 
     async def _open_found(self, session_id: str) -> CommandResults:
         """Open a session at the message that was found in it."""
@@ -164,16 +163,14 @@ class SessionList:
         texts = await self._runtime.store.last_texts(session_id)
         return tuple(("you" if each.role is Role.USER else "reply", each.text) for each in texts)
 
-    async def _sort(self, _value: str) -> CommandResults:
+    def _sort(self, _value: str) -> CommandResults:
         names = list(_ORDERS)
         self._order = names[(names.index(self._order) + 1) % len(names)]
-        async for result in self.show():
-            yield result
+        return self.show()
 
-    async def _toggle_demos(self, _value: str) -> CommandResults:
+    def _toggle_demos(self, _value: str) -> CommandResults:
         self._shows_demos = not self._shows_demos
-        async for result in self.show():
-            yield result
+        return self.show()
 
     async def _rename(self, session_id: str) -> CommandResults:
         if session_id:

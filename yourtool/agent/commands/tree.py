@@ -60,7 +60,7 @@ async def show_tree(session: "Session", _runtime: "Runtime", argument: str) -> C
     elif verb == "list":
         results = _list_entries(session, shows_steps=_is_all(rest))
     elif verb == "merge":
-        results = _merge(session, [await _find_entry(session, each) for each in rest.split()])
+        results = session.tree.merge([await _find_entry(session, each) for each in rest.split()])
     else:
         results = _act_on_entry(session, await _find_entry(session, verb), rest.strip())
     async with aclosing(results):
@@ -68,20 +68,17 @@ async def show_tree(session: "Session", _runtime: "Runtime", argument: str) -> C
             yield result
 
 
-async def _act_on_entry(session: "Session", entry_id: str, rest: str) -> CommandResults:
+def _act_on_entry(session: "Session", entry_id: str, rest: str) -> CommandResults:
     action, _, text = rest.partition(" ")
     match action:
         case "":
-            results = go_to_entry(session, entry_id)
+            return go_to_entry(session, entry_id)
         case "summary":
-            results = go_to_entry(session, entry_id, hint=text)
+            return go_to_entry(session, entry_id, hint=text)
         case "label":
-            results = session.tree.label(entry_id, text)
+            return session.tree.label(entry_id, text)
         case _:
             raise UsageError(_USAGE)
-    async with aclosing(results):
-        async for result in results:
-            yield result
 
 
 def _is_all(rest: str) -> bool:
@@ -105,11 +102,6 @@ async def _list_entries(session: "Session", *, shows_steps: bool) -> CommandResu
     )
     about = "the conversation continues after *; `/tree N` continues after or before entry N"
     yield Report("Branches of this session", (Section(about, lines),))
-
-
-async def _merge(session: "Session", entry_ids: Sequence[str]) -> CommandResults:
-    async for event in session.tree.merge(entry_ids):
-        yield event
 
 
 async def go_to_entry(session: "Session", entry_id: str, hint: str | None = None) -> CommandResults:
@@ -167,15 +159,14 @@ async def move_to(
         yield StartTurn(session.tree.summarise(left, hint))
 
 
-async def add_note(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
+def add_note(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
     """`/note`: add a text to the session, to the next request, or to all later ones."""
     option, _, rest = argument.partition(" ")
     reach = _REACHES.get(option)
     text = argument if reach is None else rest.strip()
     if not text:
         raise UsageError("Nothing to note; use `/note [--next | --all] TEXT`.")
-    async for event in session.tree.add_note(text, reach or "session"):
-        yield event
+    return session.tree.add_note(text, reach or "session")
 
 
 async def describe_branch_of(session: "Session", message_id: str) -> str:
@@ -229,10 +220,9 @@ class TreeList:
             is_muted=not row.is_active,
         )
 
-    async def _show_again(self, current: str) -> CommandResults:
+    def _show_again(self, current: str) -> CommandResults:
         self._current = current
-        async for result in self.show():
-            yield result
+        return self.show()
 
     async def _go_with_summary(self, entry_id: str) -> CommandResults:
         if entry_id:
@@ -250,22 +240,19 @@ class TreeList:
         async for result in self._show_again(entry_id):
             yield result
 
-    async def _mark(self, entry_id: str) -> CommandResults:
+    def _mark(self, entry_id: str) -> CommandResults:
         if entry_id in self._marked:
             del self._marked[entry_id]
         elif entry_id:
             self._marked[entry_id] = None
-        async for result in self._show_again(entry_id):
-            yield result
+        return self._show_again(entry_id)
 
-    async def _merge(self, entry_id: str) -> CommandResults:
-        async for event in self._session.tree.merge([*self._marked] or [entry_id]):
-            yield event
+    def _merge(self, entry_id: str) -> CommandResults:
+        return self._session.tree.merge([*self._marked] or [entry_id])
 
-    async def _toggle_steps(self, entry_id: str) -> CommandResults:
+    def _toggle_steps(self, entry_id: str) -> CommandResults:
         self._shows_steps = not self._shows_steps
-        async for result in self._show_again(entry_id):
-            yield result
+        return self._show_again(entry_id)
 
 
 def _describe(row: "TreeRow", text: str) -> str:

@@ -20,16 +20,14 @@ if TYPE_CHECKING:
 _BOTH, _CONVERSATION, _FILES = "both", "conversation", "files"
 
 
-async def undo_turn(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
+def undo_turn(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
     """`/undo`: take back the last turn's changes of files."""
-    async for event in session.files.undo():
-        yield event
+    return session.files.undo()
 
 
-async def redo_turn(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
+def redo_turn(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
     """`/redo`: make the changes again that were taken back last."""
-    async for event in session.files.redo():
-        yield event
+    return session.files.redo()
 
 
 async def rewind_session(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
