@@ -16,7 +16,7 @@ from yourtool.effects import SideEffects
 from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, UsageError
 from yourtool.events.deltas import MessageComplete, Notice, TextDelta, TokenUsage, ToolUseStart
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
-from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
 from yourtool.events.turns import RouteDecided, TurnCompleted, TurnStarted
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock, ToolUseBlock
@@ -547,6 +547,46 @@ async def test_next_turn_can_start_as_soon_as_the_terminal_fact_is_seen(bench):
     assert names(await second)[-1] == "turn.cancelled"
     assert len({fact.turn_id for fact in session.state.facts if fact.turn_id}) == 2
     assert valid(session)
+    await session.close()
+
+
+async def test_session_is_idle_when_a_slow_front_end_sees_the_end_of_a_turn(bench):
+    session = await bench.session(Scripted([says("word " * 100)]))
+    events = []
+    async with aclosing(session.send("go")) as stream:
+        async for event in stream:
+            events.append(event)
+            if len(events) % 7 == 0:
+                await asyncio.sleep(0.001)
+            assert session.busy is not isinstance(event, TurnCompleted)
+    assert isinstance(events[-1], TurnCompleted)
+    assert len(events) > 100
+    await session.close()
+
+
+async def test_closing_the_stream_stops_a_tool_and_leaves_no_task(bench):
+    stopped = []
+
+    @tool(SideEffects.NONE)
+    async def sleep_long(args: Nothing, context: ToolContext) -> str:
+        """Sleep until it is stopped."""
+        try:
+            await asyncio.sleep(30)
+        finally:
+            stopped.append(True)
+        return ""
+
+    script = [calls("sleep_long"), says("done")]
+    session = await bench.session(Scripted(script), tools=[sleep_long])
+    before = asyncio.all_tasks()
+    async with aclosing(session.send("go")) as events:
+        async for event in events:
+            if isinstance(event, ToolCalled):
+                break
+    assert not session.busy
+    await asyncio.sleep(0)
+    assert stopped
+    assert asyncio.all_tasks() == before
     await session.close()
 
 

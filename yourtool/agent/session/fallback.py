@@ -60,8 +60,12 @@ class Fallbacks:
         is_free = policy == "auto" and _get_recipient(target) == _get_recipient(
             routes.catalogue.get(wanted)
         )
-        await channel.wait_shown()
-        if not is_free and not await self._ask(wanted, target, reason, interrupt):
+        if not is_free and not await self._ask(
+            f"Let {target.id} answer?",
+            f"{reason}. {target.id} answers until {wanted} is available.",
+            interrupt,
+            channel,
+        ):
             self._declined.add(wanted)
             return
         why = "`fallback.policy` is `auto`" if is_free else "you agreed"
@@ -75,16 +79,12 @@ class Fallbacks:
             del routes.fallbacks[model]
             yield Notice(level="info", text=f"`{model}` is available and answers again.")
 
-    async def _ask(self, wanted: str, target: Model, reason: str, interrupt: Interrupt) -> bool:
+    async def _ask(self, title: str, reason: str, interrupt: Interrupt, channel: Channel) -> bool:
         """Return whether the user agrees; a session without a user has no consent."""
         if not self._env.interactive:
             return False
-        confirmation = Confirmation(
-            id=new_id(),
-            kind="fallback",
-            title=f"Let {target.id} answer?",
-            reason=f"{reason}. {target.id} answers until {wanted} is available.",
-        )
+        confirmation = Confirmation(id=new_id(), kind="fallback", title=title, reason=reason)
+        await channel.wait_shown()
         try:
             decision = await interrupt.guard(self._env.confirm(confirmation))
         except Interrupted:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from yourtool.agent.budgets import UsedBudget, build_reached
 from yourtool.agent.turn.turn import Turn
 from yourtool.amounts import format_money
-from yourtool.effects import Confirm, Confirmation, Verdict
+from yourtool.effects import Confirmation, Verdict
 from yourtool.errors import AdapterError, InvalidRequestError
 from yourtool.events.budgets import BudgetReached, BudgetWarned
 from yourtool.events.deltas import Notice, TokenUsage
@@ -191,11 +191,12 @@ async def reserved_request(turn: Turn) -> AsyncGenerator[None, None]:
         budget.expected_cost -= forecast.minimum
 
 
-async def confirm_wait(confirm: Confirm, error: AdapterError) -> bool:
+async def confirm_wait(turn: Turn, error: AdapterError) -> bool:
     """Ask the user whether to wait for as long as the provider requires before a retry."""
     title = f"{error.message}. The request is retried after the wait."
     confirmation = Confirmation(id=new_id(), kind="limit", title=title)
-    return (await confirm(confirmation)).verdict is Verdict.ALLOW
+    await turn.channel.wait_shown()
+    return (await turn.env.confirm(confirmation)).verdict is Verdict.ALLOW
 
 
 def unknown_price_warning(turn: Turn) -> str | None:
