@@ -180,6 +180,17 @@ async def test_error_while_a_closed_source_ends_is_raised(channel):
         await events.aclose()
 
 
+async def test_error_of_a_source_is_raised_if_its_events_cannot_be_stored(channel, log):
+    async def work():
+        await channel.defer(TITLE)
+        raise ValueError("a bug")
+
+    log.is_full = True
+    with pytest.raises(ValueError, match="a bug") as caught:
+        await collect(channel, work, [])
+    assert isinstance(caught.value.__context__, StoreError)
+
+
 async def test_source_waits_for_a_slow_front_end(channel):
     emitted = []
 

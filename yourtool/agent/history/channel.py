@@ -73,8 +73,8 @@ class Channel:
             if not running.done():
                 running.cancel()
                 await asyncio.wait([running])
-                if not running.cancelled():
-                    running.result()
+            if not running.cancelled():
+                running.result()
 
     async def emit(self, *events: Event, parent: str | None = None) -> None:
         """Show events; facts, with the event id of their `parent`, are stored before."""
