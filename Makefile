@@ -1,7 +1,9 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-remaining test-recorded requirements security craft reliability day ecosystem soak coverage mutation static check fix snapshots pictures docs bench pin
+.PHONY: help run test test-remaining test-recorded requirements security craft reliability day ecosystem soak coverage mutation static check fix snapshots pictures docs bench pin lowest release
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
+CONSTRAINTS := constraints.txt
+EXTRAS := acp,images,keyring,mcp
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 # pytest stores the assertions that it rewrites, which take longer than all imports
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)python -m pytest -q -n $(WORKERS) --dist worksteal
@@ -88,8 +90,21 @@ docs: .venv/.dev  ## Write the pages that are made from the code
 bench: .venv/.dev  ## Measure speed and size; results as JSON and as a table
 	$(BIN)python -m benchmarks $(ARGS)
 
-pin: .venv/.dev  ## Take the versions that are installed now as the exact ones
+pin: .venv/.dev  ## Take the versions that are installed now as the exact ones, and their hashes
+	@$(PIP) --quiet --editable '.[$(EXTRAS)]'
 	$(BIN)python -m pip freeze --exclude-editable | grep '==' > constraints.txt
+	@$(BIN)uv pip compile --quiet --universal --python-version 3.11 --all-extras --generate-hashes \
+	    --no-header --no-annotate -c constraints.txt pyproject.toml -o constraints-hashed.txt
+
+lowest: .venv/.dev  ## Install the lowest versions of the ranges; test a turn in a terminal, or ARGS
+	@$(BIN)python -m venv --clear .venv/lowest
+	@$(BIN)uv pip install --quiet --python .venv/lowest --resolution lowest-direct \
+	    --editable '.[$(EXTRAS)]' --group dev
+	PYTHONDONTWRITEBYTECODE= .venv/lowest/bin/python -m pytest -q -n $(WORKERS) \
+	    $(or $(ARGS),tests/e2e/test_first_run.py tests/e2e/test_conversation.py)
+
+release: .venv/.dev  ## Build wheel and sdist into dist/, twice, and try them in an empty environment
+	@$(BIN)python -m tests.release dist
 
 .venv/.pip:
 	@echo 'make: creating a virtual environment in .venv' >&2
@@ -99,10 +114,10 @@ pin: .venv/.dev  ## Take the versions that are installed now as the exact ones
 
 .venv/.run: .venv/.pip pyproject.toml constraints.txt
 	@echo 'make: installing yourtool; the first time this takes one or two minutes' >&2
-	@$(PIP) -c constraints.txt --editable . >&2
+	@$(PIP) -c $(CONSTRAINTS) --editable . >&2
 	@touch $@
 
 .venv/.dev: .venv/.pip pyproject.toml constraints.txt
 	@echo 'make: installing the tools for tests; the first time this takes some minutes' >&2
-	@$(PIP) -c constraints.txt --editable . --group dev >&2
+	@$(PIP) -c $(CONSTRAINTS) --editable . --group dev >&2
 	@touch .venv/.run $@

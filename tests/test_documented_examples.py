@@ -34,6 +34,7 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 NOT_RUN = {
     ("README.md", "make run"): "needs a package registry",
     ("README.md", "make test"): "runs this test",
+    ("README.md", "pip install --require-hashes"): "needs a package registry",
     ("acp.md", 'pip install "CLONE[acp]"'): "needs a package registry",
     ("performance.md", "make bench"): "takes minutes",
 }
