@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from yourtool import __version__
 from yourtool.agent.commands.table import COMMANDS
 from yourtool.cli import parser
 from yourtool.config import config_file, load_report
@@ -24,8 +25,11 @@ OPTIONS_OF_OTHERS = {
     "--acp",
     "--exec",
     "--get",
+    "--no-deps",
+    "--pip-args",
     "--privileged",
     "--reinstall",
+    "--require-hashes",
     "--to-command",
     "--receive-pack",
     "--upload-pack",
@@ -152,12 +156,26 @@ def test_lines_of_a_page_outside_tables_have_at_most_100_columns():
     assert not long
 
 
+KINDS_OF_CHANGES = ["### Added", "### Changed", "### Fixed", "### Security"]
+
+
 def test_the_changelog_has_each_kind_of_change_once_and_no_line_twice():
-    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
-    sections = [line for line in lines if line.startswith("### ")]
-    assert sections == ["### Added", "### Changed", "### Fixed", "### Security"]
-    entries = [line for line in lines if line.startswith(("- ", "#### "))]
-    assert len(entries) == len(set(entries))
+    text = (ROOT / "CHANGELOG.md").read_text()
+    for version in text.split("\n## ")[1:]:
+        found = re.findall(r"^### .*$", version, re.MULTILINE)
+        assert found == [kind for kind in KINDS_OF_CHANGES if kind in found]
+        entries = re.findall(r"^(?:- |#### ).*$", version, re.MULTILINE)
+        assert len(entries) == len(set(entries))
+
+
+def test_the_newest_section_of_the_changelog_is_short_and_that_of_this_version():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    unreleased, newest = text.split("\n## ")[1:3]
+    assert unreleased.startswith("[Unreleased]\n")
+    heading, *lines = newest.splitlines()
+    assert re.fullmatch(rf"\[{re.escape(__version__)}\] - \d{{4}}-\d\d-\d\d", heading)
+    assert len(lines) <= 120
+    assert [line for line in lines if line.startswith("### ")] == KINDS_OF_CHANGES
 
 
 def is_target(page: Path, link: str) -> bool:

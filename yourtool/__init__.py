@@ -1,3 +1,3 @@
 """An interactive coding agent for the terminal."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
