@@ -198,7 +198,7 @@ async def test_export_writes_a_private_file_without_keys(work, monkeypatch):
         for count in (1, 2):
             await say(pilot, "/export")
             await until(pilot, lambda: isinstance(app.screen, Picker))
-            assert "Secrets to be removed: " in screen_text(app)
+            await until(pilot, lambda: "Secrets to be removed: " in screen_text(app))
             assert "key that yourtool uses" in screen_text(app)
             await press(pilot, "down", "enter")
             await until(pilot, lambda count=count: len(list(work.iterdir())) == count)
