@@ -20,9 +20,9 @@ CACHES = (
     "__pycache__",
     ".pyc",
     ".venv/",
+    ".hypothesis/",
     ".pytest_cache/",
     ".ruff_cache/",
-    ".hypothesis/",
     "dist/",
 )
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.release import find_caches
+
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "yourtool").rglob("*.py"))
 SCRIPTS = [
@@ -246,10 +248,14 @@ def test_the_command_line_loads_no_event_loop():
 
 
 def tracked() -> list[Path]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    files = [ROOT / each for each in listed.stdout.split("\0") if each]
+    """Return the files of the repository, or those of an sdist, which has no repository."""
+    if (ROOT / ".git").exists():
+        command = ["git", "ls-files", "-z"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+        names = {each for each in listed.stdout.split("\0") if each}
+    else:
+        names = {str(each.relative_to(ROOT)) for each in ROOT.rglob("*")}
+    files = [ROOT / each for each in sorted(names.difference(find_caches(names)))]
     return [path for path in files if path.is_file() and path.name != "test_architecture.py"]
 
 
