@@ -128,6 +128,7 @@ class Terminal:
         while self.process.isalive() and time.monotonic() < deadline:
             self.read(0.05)
         assert not self.process.isalive(), f"still running:\n{self.text}"
+        self.read(0.5)  # it can end right after the last read
         self.process.close()
         return self.process.exitstatus
 
