@@ -19,7 +19,8 @@ from yourtool.config import (
 )
 from yourtool.errors import ConfigError
 from yourtool.paths import Paths, require_data_directory, resolve_paths, shipped_directory
-from yourtool.tables import Fault, build_tables, flatten, iter_leaves, line_of
+from yourtool.tables import Fault, build_tables, flatten, iter_leaves
+from yourtool.toml_places import line_of
 
 TEMPLATE = shipped_directory("config") / "config.toml"
 

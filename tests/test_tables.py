@@ -14,6 +14,8 @@ from yourtool.tables import parse_toml
         ("a = " + "9" * 5_000, "too large"),
         ("a = 1e" + "9" * 30, "too large"),
         ("a = -1e-" + "9" * 30, "too large"),
+        ("[" + "a ." * 32_000 + "a]", "more than 100 parts"),
+        ("x = {" + '\'=,\'."\\"".' * 16_000 + "a = 1}", "more than 100 parts"),
     ],
 )
 @pytest.mark.req("R-RTE-07")
@@ -30,3 +32,9 @@ def test_invalid_toml_is_reported_with_its_position():
 def test_numbers_are_parsed_as_exactly_as_requested():
     assert parse_toml("a = 0.1", Decimal) == {"a": Decimal("0.1")}
     assert parse_toml("a = 0.1") == {"a": 0.1}
+
+
+def test_many_dots_outside_of_keys_are_no_mistake():
+    numbers, dots = "[" + "0.5, " * 200 + "]", "." * 200
+    text = f'a = {numbers}\nb = \'{dots}\' # {dots}\n# {dots}\nc = """{dots}"""\n'
+    assert parse_toml(text) == {"a": [0.5] * 200, "b": dots, "c": dots}

@@ -44,9 +44,9 @@ from yourtool.tables import (
     flatten,
     format_key,
     iter_leaves,
-    line_of,
     parse_toml,
 )
+from yourtool.toml_places import line_of
 from yourtool.ui_config import UiConfig
 
 Api: TypeAlias = Literal["messages", "chat", "responses", "generate-content", "ollama"]

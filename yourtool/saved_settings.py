@@ -10,7 +10,8 @@ from yourtool.config import config_file
 from yourtool.errors import ConfigError
 from yourtool.files import may_exist, real_path, replace_file
 from yourtool.paths import Paths
-from yourtool.tables import TableKey, line_of, parse_toml
+from yourtool.tables import TableKey, parse_toml
+from yourtool.toml_places import line_of
 
 SAVE_OPTION = "--save"
 

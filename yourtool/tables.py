@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_args, get_origin
 
 import msgspec
@@ -20,6 +20,8 @@ TableKey: TypeAlias = tuple[str, ...]
 _MAX_QUOTED = 40
 """Characters of an invalid value in an error."""
 _NO_TABLE = "must be a table"
+_MAX_KEY_PARTS = 100
+"""The time of `tomllib` is quadratic in the parts of a key."""
 
 
 class Fault(Struct, frozen=True):
@@ -34,8 +36,10 @@ def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str
     """Parse untrusted TOML.
 
     Raises:
-        ValueError: it is not TOML, is nested too deeply, or has a number that is too large.
+        ValueError: it is not TOML, is nested too deeply, or has a key or number that is too large.
     """
+    if any(line.count(".") > _MAX_KEY_PARTS and _has_long_key(line) for line in text.splitlines()):
+        raise ValueError(f"a key has more than {_MAX_KEY_PARTS} parts")
     try:
         return tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError:
@@ -44,6 +48,12 @@ def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str
         raise ValueError("it is nested too deeply") from None
     except (ValueError, ArithmeticError):
         raise ValueError("it has a number that is too large") from None
+
+
+def _has_long_key(line: str) -> bool:
+    no_key = re.compile(r'"(?:\\.|[^"\\])*"|\'[^\']*\'|#.*')
+    parts = no_key.sub("", line).replace("=", ",").split(",")
+    return any(part.count(".") > _MAX_KEY_PARTS for part in parts)
 
 
 def iter_leaves(
@@ -173,83 +183,6 @@ def _choices(kind: Any) -> tuple[str, ...]:
     return tuple(
         str(word) for part in parts if get_origin(part) is Literal for word in get_args(part)
     )
-
-
-def line_of(text: str, key: TableKey) -> int | None:
-    """Return the line of a key in valid TOML, or else of the nearest table around it."""
-    lines = _key_lines(text)
-    prefixes = (key[:length] for length in range(len(key), 0, -1))
-    return next((lines[prefix] for prefix in prefixes if prefix in lines), None)
-
-
-@lru_cache(maxsize=1)
-def _key_lines(text: str) -> Mapping[TableKey, int]:
-    """Return the line of each table and key; lines inside a multi-line value do not count.
-
-    The tables of a list have numbers from 1.
-    """
-    table, found, counts = TableKey(), dict[TableKey, int](), dict[TableKey, int]()
-    for number, start in _statement_starts(text):
-        if not (statement := _statement().match(text, start)):
-            continue
-        if entry := statement["entry"]:
-            name = _parse_key(entry)
-            counts[name] = counts.get(name, 0) + 1
-            table = written = (*name, str(counts[name]))
-        elif header := statement["header"]:
-            table = written = _parse_key(header)
-        else:
-            written = (*table, *_parse_key(statement["key"]))
-        found.setdefault(written, number)
-    return found
-
-
-def _statement_starts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the number and the position of each line outside of strings and brackets."""
-    number, depth = 1, 0
-    yield 1, 0
-    for token in _token().finditer(text):
-        number += token[0].count("\n")
-        if token[0] in ("[", "{"):
-            depth += 1
-        elif token[0] in ("]", "}"):
-            depth -= 1
-        elif token[0] == "\n" and depth == 0:
-            yield number, token.end()
-
-
-_NAME = r"""(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)"""
-_NAMES = rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*"
-
-
-@cache
-def _token() -> re.Pattern[str]:
-    """Return the pattern of strings, comments, brackets and line ends.
-
-    See https://toml.io/en/v1.0.0. Few starts need the place of a key, so it is compiled late.
-    """
-    return re.compile(
-        r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*'
-        r"|[\[\]{}\n]",
-        re.DOTALL,
-    )
-
-
-@cache
-def _statement() -> re.Pattern[str]:
-    return re.compile(
-        rf"[ \t]*(?:\[\[[ \t]*(?P<entry>{_NAMES})[ \t]*\]\]"
-        rf"|\[[ \t]*(?P<header>{_NAMES})[ \t]*\]|(?P<key>{_NAMES})[ \t]*=)"
-    )
-
-
-def _parse_key(written: str) -> TableKey:
-    keys: list[str] = []
-    content: Any = parse_toml(f"{written} = 0")
-    while is_table(content):
-        [(name, content)] = content.items()
-        keys.append(name)
-    return tuple(keys)
 
 
 def build_tables(flat: Mapping[TableKey, Any]) -> dict[str, Any]:

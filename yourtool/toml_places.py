@@ -1,8 +1,9 @@
 """Where the tables, keys and list elements of a TOML file are in its text."""
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from msgspec import Struct
 TomlPath: TypeAlias = tuple[str | int, ...]
 """A value of the document: names of tables and keys, and positions in lists."""
 
-_NAME = r"""(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)"""
+_NAME = r"""(?:"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[\w-]+)"""
 
 
 @cache
@@ -52,7 +53,8 @@ class Span(Struct, frozen=True):
 def find_places(text: str) -> Mapping[TomlPath, Span]:
     """Return the places of the tables, keys and elements of lists in valid TOML.
 
-    The end of a table is the start of the next one that is not part of it.
+    The end of a table is the start of the next one that is not part of it. The place of a table
+    that only longer names have is the start of the first one.
     """
     found = dict[TomlPath, Span]()
     counts = dict[TomlPath, int]()
@@ -66,10 +68,10 @@ def find_places(text: str) -> Mapping[TomlPath, Span]:
                 ended = open_tables.pop()
                 found[ended] = Span(found[ended].line, found[ended].start, start)
             open_tables.append(table)
-            found[table] = Span(line, start, len(text))
+            _add(found, table, Span(line, start, len(text)))
         else:
             key = (*table, *map(_unquote, re.findall(_NAME, statement["key"])))
-            found[key] = Span(line, start, statement.end())
+            _add(found, key, Span(line, start, statement.end()))
             for at, element in enumerate(_iter_elements(text, statement.end(), line)):
                 found[*key, at] = element
     return found
@@ -77,18 +79,35 @@ def find_places(text: str) -> Mapping[TomlPath, Span]:
 
 def find_line(places: Mapping[TomlPath, Span], path: TomlPath) -> int | None:
     """Return the line of a value, or of the first one in it, or of the nearest table around it."""
-    if path not in places and path:
-        inner = (span.line for each, span in places.items() if each[: len(path)] == path)
-        if (line := min(inner, default=None)) is not None:
-            return line
     prefixes = (path[:size] for size in range(len(path), 0, -1))
     return next((places[prefix].line for prefix in prefixes if prefix in places), None)
+
+
+def line_of(text: str, key: tuple[str, ...]) -> int | None:
+    """Return the line of a key as `find_line` does; the elements of a list count from 1."""
+    return find_line(_places_from_1(text), key)
+
+
+@lru_cache(maxsize=1)
+def _places_from_1(text: str) -> Mapping[TomlPath, Span]:
+    return {
+        tuple(part if isinstance(part, str) else str(part + 1) for part in path): span
+        for path, span in find_places(text).items()
+    }
 
 
 def find_error_line(error: ValueError, text: str) -> int:
     """Return the line of a mistake that `tables.parse_toml` found; the last one at the end."""
     found = re.search(r"\(at line (\d+)", str(error))
     return int(found[1]) if found else max(1, len(text.splitlines()))
+
+
+def _add(found: dict[TomlPath, Span], path: TomlPath, span: Span) -> None:
+    found[path] = span
+    for size in range(len(path) - 1, 0, -1):
+        if path[:size] in found:
+            return
+        found[path[:size]] = Span(span.line, span.start, span.start)
 
 
 def _resolve(header: str, counts: dict[TomlPath, int], *, is_list: bool) -> TomlPath:
@@ -104,6 +123,8 @@ def _resolve(header: str, counts: dict[TomlPath, int], *, is_list: bool) -> Toml
 
 
 def _unquote(name: str) -> str:
+    if "\\" in name and name[0] == '"':
+        return next(iter(tomllib.loads(f"{name} = 0")))
     return name[1:-1] if name[0] in "\"'" else name
 
 
@@ -122,7 +143,7 @@ def _iter_elements(text: str, start: int, line: int) -> Iterator[Span]:
     """Yield the elements of the list at `start`; nothing if there is no list."""
     if not text.startswith("[", start):
         return
-    depth, begin = 0, start + 1
+    depth, begin, counted = 0, start + 1, start
     for token in _token().finditer(text, start):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
         if depth == 0 or (depth == 1 and token[0] == ","):
@@ -130,7 +151,8 @@ def _iter_elements(text: str, start: int, line: int) -> Iterator[Span]:
             first = gap.end() if gap else begin
             if first < token.start():
                 end = len(text[first : token.start()].rstrip()) + first
-                yield Span(line + text.count("\n", start, first), first, end)
+                line, counted = line + text.count("\n", counted, first), first
+                yield Span(line, first, end)
             begin = token.end()
         if depth == 0:
             return

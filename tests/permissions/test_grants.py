@@ -165,6 +165,14 @@ def test_removal_keeps_the_rest_of_the_text_and_can_be_undone(file, before, rule
     assert file.read_text() == before
 
 
+def test_rule_in_an_inline_table_is_not_removed(file):
+    before = "workspace = [{path = '/w', allow = ['glob']}]\n"
+    file.write_text(before)
+    with pytest.raises(ConfigError, match="its form is unusual"):
+        remove_entry(file, read_rule_file(file, KINDS).entries[0], KINDS)
+    assert file.read_text() == before
+
+
 def test_removal_is_not_undone_in_a_file_that_has_changed_since(file):
     file.write_text("deny = ['glob']")
     removal = remove_entry(file, read_rule_file(file, KINDS).entries[0], KINDS)

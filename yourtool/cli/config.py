@@ -30,8 +30,8 @@ from yourtool.permissions.trust import CHECKS, ROUTING
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.routing.policy import FILE_NAME
 from yourtool.run_result import ExitCode
-from yourtool.tables import line_of
 from yourtool.text import printable
+from yourtool.toml_places import line_of
 from yourtool.tui.keymap import build_keymap
 from yourtool.tui.themes import load_named_theme
 

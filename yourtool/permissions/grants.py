@@ -160,7 +160,9 @@ def undo_removal(file: Path, removal: Removal, kinds: Mapping[str, SubjectKind])
 def _find_extent(file: RuleFile, entry: RuleEntry) -> tuple[int, int]:
     """Return the part of the text to remove with a rule."""
     text, places = file.text, file.places or {}
-    start, end = places[entry.path].start, places[entry.path].end
+    if (place := places.get(entry.path)) is None:
+        raise _unusual(file.file)
+    start, end = place.start, place.end
     if not text[start:].lstrip(" \t").startswith("["):
         comma = _COMMA.match(text, end)
         return start, comma.end() if comma else end
@@ -193,15 +195,17 @@ def _read_valid(file: Path, kinds: Mapping[str, SubjectKind]) -> RuleFile:
     return found
 
 
+def _unusual(file: Path) -> ConfigError:
+    return ConfigError(f"`{file}` was not changed, because its form is unusual; edit it yourself")
+
+
 def _store(
     file: Path, text: str, entries: tuple[RuleEntry, ...], kinds: Mapping[str, SubjectKind]
 ) -> None:
     """Store a new text, unless it does not contain exactly these rules."""
     stored = parse_rule_file(file, text, kinds).entries
     if Counter(map(_without_place, stored)) != Counter(map(_without_place, entries)):
-        raise ConfigError(
-            f"`{file}` was not changed, because its form is unusual; edit it yourself"
-        )
+        raise _unusual(file)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace_file(file, text.encode())

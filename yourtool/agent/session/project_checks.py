@@ -15,15 +15,8 @@ from yourtool.errors import ToolError
 from yourtool.hook_config import HookConfig
 from yourtool.paths import Paths
 from yourtool.permissions.trust import CHECKS
-from yourtool.tables import (
-    Fault,
-    TableKey,
-    build_tables,
-    format_key,
-    iter_leaves,
-    line_of,
-    parse_toml,
-)
+from yourtool.tables import Fault, TableKey, build_tables, format_key, iter_leaves, parse_toml
+from yourtool.toml_places import line_of
 from yourtool.tools.name_filter import NameFilter
 
 
