@@ -58,6 +58,19 @@ def is_object(value: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict)
 
 
+def map_parts(
+    schema: Mapping[str, Any], rewrite: Callable[[dict[str, Any]], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return a schema whose properties and items are rewritten."""
+    mapped = dict(schema)
+    if is_object(properties := schema.get("properties")):
+        parts = cast("dict[str, dict[str, Any]]", properties)
+        mapped["properties"] = {name: rewrite(part) for name, part in parts.items()}
+    if is_object(items := schema.get("items")):
+        mapped["items"] = rewrite(items)
+    return mapped
+
+
 def is_strings(value: object) -> TypeGuard[list[str]]:
     """Whether a JSON value is an array of strings."""
     return isinstance(value, list) and all(

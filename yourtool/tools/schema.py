@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
+from yourtool.json_schema import map_parts
 from yourtool.suggestions import find_closest
 
 _MAX_FIELDS = 20
@@ -254,20 +255,12 @@ def derive_schema(arguments: type[Struct]) -> dict[str, Any]:
 
 def omit_checked(schema: Schema) -> dict[str, Any]:
     """Return a schema without what a model need not read, because every call is checked for it."""
-    kept: dict[str, Any] = {}
-    for keyword, value in schema.items():
-        if keyword == "properties" and isinstance(value, dict):
-            properties = cast("dict[str, Any]", value)
-            kept[keyword] = {name: _omit_checked_in(each) for name, each in properties.items()}
-        elif keyword == "items":
-            kept[keyword] = _omit_checked_in(value)
-        elif not (keyword in _CHECKED or value in _EMPTY.get(keyword, ())):
-            kept[keyword] = value
-    return kept
-
-
-def _omit_checked_in(value: Any) -> Any:
-    return omit_checked(cast("Schema", value)) if isinstance(value, dict) else value
+    return {
+        keyword: value
+        for keyword, value in map_parts(schema, omit_checked).items()
+        if keyword in ("properties", "items")
+        or not (keyword in _CHECKED or value in _EMPTY.get(keyword, ()))
+    }
 
 
 def _inline_references(node: Any, definitions: Mapping[str, Any]) -> Any:

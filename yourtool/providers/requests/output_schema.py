@@ -4,8 +4,10 @@ Other keywords are moved to the description, and the reply is validated against 
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from yourtool.json_schema import map_parts
 from yourtool.messages.blocks import canonical_json
 
 SCHEMA_NAME = "reply"
@@ -33,41 +35,21 @@ def close_objects(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     A value that is valid for the result is valid for the original.
     """
-    whole = dict(schema)
-    if "properties" in schema:
-        whole["properties"] = {
-            name: close_objects(part) for name, part in schema["properties"].items()
-        }
-    if "items" in schema:
-        whole["items"] = close_objects(schema["items"])
-    if _is_object(schema):
-        whole["additionalProperties"] = False
-    return whole
+    return _close(map_parts(schema, close_objects))
 
 
 def restrict_schema(schema: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
     """Return the schema with closed objects and only the keywords in `known`."""
-    restricted: dict[str, Any] = {}
-    other: dict[str, Any] = {}
-    for keyword, value in schema.items():
-        if keyword == "properties":
-            restricted[keyword] = {
-                name: restrict_schema(part, known) for name, part in value.items()
-            }
-        elif keyword == "items":
-            restricted[keyword] = restrict_schema(value, known)
-        elif keyword in known:
-            restricted[keyword] = value
-        elif keyword not in _ANNOTATIONS:
-            other[keyword] = value
-    if _is_object(schema):
-        restricted["additionalProperties"] = False
-    if other:
+    mapped = map_parts(schema, partial(restrict_schema, known=known))
+    restricted = _close({name: value for name, value in mapped.items() if name in known})
+    if other := {name: mapped[name] for name in mapped.keys() - known - _ANNOTATIONS}:
         demand = f"Must match {canonical_json(other).decode()}."
-        restricted["description"] = (
-            f"{restricted['description']} {demand}" if "description" in restricted else demand
-        )
+        restricted["description"] = f"{restricted.get('description', '')} {demand}".lstrip()
     return restricted
+
+
+def _close(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**schema, "additionalProperties": False} if _is_object(schema) else schema
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:

@@ -32,6 +32,7 @@ _STRUCTURE = frozenset({"const", "enum", "items", "prefixItems", "properties", "
 
 
 _MAX_REMEMBERED = 1_000
+Convert: TypeAlias = Callable[[dict[str, Any], str, list[str]], dict[str, Any]]
 _Lower: TypeAlias = Callable[[Mapping[str, Any]], SchemaResult]
 
 
@@ -44,6 +45,8 @@ class SchemaRules(Struct, frozen=True, kw_only=True):
     """Matches the valid names of properties."""
     has_nullable: bool = False
     """Whether `nullable` expresses that a value can be null."""
+    convert: Convert | None = None
+    """Returns a part of a lowered schema, whose own parts are converted, as the format has it."""
 
 
 def lower_schema(schema: Mapping[str, Any], rules: SchemaRules = SchemaRules()) -> SchemaResult:  # noqa: B008 - frozen
@@ -89,7 +92,7 @@ class _Lowering:
         for keyword in sorted(root.keys() - _ROOT_KEYWORDS):
             append_loss(self.losses, child_path("$", keyword), "dropped")
             del root[keyword]
-        return self._lower_keywords(root, "$")
+        return self._convert(self._lower_keywords(root, "$"), "$")
 
     def lower(self, node: dict[str, Any], path: str, *, is_optional: bool) -> dict[str, Any]:
         """Return the lowered schema of a value; `is_optional`: it can be omitted."""
@@ -109,7 +112,13 @@ class _Lowering:
                     self.lower(choice, f"{path}.anyOf[{index}]", is_optional=False)
                     for index, choice in enumerate(choices)
                 ]
-        return self._allow_null(lowered, path, is_optional=is_optional) if is_nullable else lowered
+        if is_nullable:
+            lowered = self._allow_null(lowered, path, is_optional=is_optional)
+        return self._convert(lowered, path)
+
+    def _convert(self, lowered: dict[str, Any], path: str) -> dict[str, Any]:
+        convert = self._rules.convert
+        return lowered if convert is None else convert(lowered, path, self.losses)
 
     def _allow_null(
         self, lowered: dict[str, Any], path: str, *, is_optional: bool
