@@ -50,14 +50,13 @@ from yourtool.run_result import (
 from yourtool.store.base import resolve_id
 from yourtool.text import printable, storable, storable_json
 from yourtool.threads import use_bounded_threads
-from yourtool.tools import schema as json_schema
+from yourtool.tools import validation
+from yourtool.tools.schema import subset_problems
 
 _log = logging.getLogger(__name__)
 
 _ANNOTATION_KEYWORDS = ("$schema", "$id", "$comment")
 """Schema keywords that do not constrain an answer."""
-_UNSUPPORTED_KEYWORDS = frozenset({"pattern"})
-"""Validation runs on the event loop, and a regular expression can take unbounded time."""
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -266,7 +265,7 @@ def read_schema(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"`--output-schema {path}` is not a JSON object: {error}") from error
     schema = {name: part for name, part in schema.items() if name not in _ANNOTATION_KEYWORDS}
-    if problems := json_schema.subset_problems(schema, without=_UNSUPPORTED_KEYWORDS):
+    if problems := subset_problems(schema):
         raise UsageError(f"`--output-schema {path}` is not supported: {'; '.join(problems)}")
     return close_objects(schema)
 
@@ -276,7 +275,7 @@ def check_output_schema(schema: Mapping[str, Any] | None, result: Result) -> Res
     if schema is None or result.exit_code is not ExitCode.ANSWERED:
         return result
     try:
-        problems = json_schema.validate_arguments(schema, _parse_json(result.result, Any))
+        problems = list(validation.iter_problems(schema, _parse_json(result.result, Any)))
     except ValueError as error:
         problems = [f"not JSON: {error}"]
     if not problems:

@@ -58,8 +58,8 @@ async def test_tool_runs_with_the_arguments_as_written(context):
         ({"type": ["integer", "null"]}, "a", "$.x: expected integer or null, got string"),
         ({"enum": ["a", "b"]}, "c", '$.x: must be one of ["a","b"], not "c"'),
         ({"const": 1}, True, "$.x: must be one of [1], not true"),
-        ({"minimum": 3}, 2, "$.x: does not match `minimum` 3"),
-        ({"minLength": 3}, "a", "$.x: does not match `minLength` 3"),
+        ({"minimum": 3}, 2, "$.x: must be at least 3, not 2"),
+        ({"minLength": 3}, "a", "$.x: needs at least 3 characters, has 1"),
         ({"items": {"required": ["a", "b"]}}, [{"b": 1}], "$.x[0].a: is required"),
         (
             {"properties": {"a": True}, "additionalProperties": False},

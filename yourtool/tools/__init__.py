@@ -12,4 +12,5 @@ __getattr__ = late_modules(  # few calls need them
     "patch_format",
     "patch_hunks",
     "text_edits",
+    "validation",
 )

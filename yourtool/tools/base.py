@@ -30,7 +30,7 @@ from yourtool.events.guidance import MemoryUpdated, SkillLoaded
 from yourtool.masking import Mask
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.text import storable, storable_json
-from yourtool.tools import schema
+from yourtool.tools import schema, validation
 from yourtool.tools.adjusted_arguments import AdjustedArguments, adjust_arguments
 from yourtool.tools.background import AskInput, ProcessTable
 from yourtool.tools.environments import Environments
@@ -215,12 +215,12 @@ class StructTool:
             ToolError: they do not match the schema; the message lists up to `MAX_PROBLEMS` lines
                 of `path: problem`.
         """
-        if not (problems := schema.validate_arguments(self.definition.input_schema, arguments)):
-            try:
-                return msgspec.convert(arguments, self._arguments)
-            except msgspec.ValidationError as error:
-                problems = [str(error)]
-        raise build_arguments_error(self.definition.name, problems)
+        try:
+            return msgspec.convert(arguments, self._arguments)
+        except msgspec.ValidationError as error:
+            problems = list(validation.iter_problems(self.definition.input_schema, arguments))
+            name = self.definition.name
+            raise build_arguments_error(name, problems or [str(error)]) from error
 
     def subjects(self, args: Args) -> tuple[Subject, ...]:
         """Return what the call is about: its command or host, or else its paths.

@@ -10,16 +10,15 @@ from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
 from yourtool.text import storable_json
+from yourtool.tools import validation
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.schema import subset_problems, validate_arguments
+from yourtool.tools.schema import subset_problems
 
 DELEGATE = "delegate"
 """The name of the tool."""
 SECONDS = 86_400.0
 """Timeout of the call; a worker has its own, which stops while it waits for the user."""
 
-_UNCHECKED = frozenset({"pattern"})
-"""Keywords that are refused: a foreign pattern can take forever to match."""
 _FENCE = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 
 Tier: TypeAlias = Literal["", "fast", "balanced", "deep"]
@@ -93,7 +92,7 @@ async def report_missing(args: ReportMissing, context: ToolContext) -> ToolOutpu
 def require_valid_schema(args: Delegate) -> None:
     """Raise a `ToolError` if the schema of the report has something that is not checked."""
     try:
-        problems = subset_problems(args.output_schema, without=_UNCHECKED)
+        problems = subset_problems(args.output_schema)
     except RecursionError:
         problems = ["$: nested too deeply"]
     if args.output_schema and problems:
@@ -107,7 +106,7 @@ def find_report_problem(schema: dict[str, Any], report: str) -> str:
     fenced = _FENCE.fullmatch(report.strip())
     try:
         value = storable_json(msgspec.json.decode(fenced[1] if fenced else report))
-        problems = validate_arguments(schema, value)
+        problems = list(validation.iter_problems(schema, value))
     except (ValueError, RecursionError) as error:
         return f"its report is not JSON: {error}"
     return f"its report does not match the schema: {'; '.join(problems[:3])}" if problems else ""

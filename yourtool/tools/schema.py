@@ -1,14 +1,14 @@
-"""The subset of JSON Schema that every provider accepts: deriving, checking and validating.
+"""The subset of JSON Schema that every provider accepts: deriving and checking.
 
 The subset is the intersection of what the major providers accept: the seven basic types, objects
 with `properties`, arrays with a single `items` schema, and simple bounds. `subset_problems` rejects
-references and combinations of schemas, so `validate_arguments` does not handle them. Keywords have
+references and combinations of schemas, and patterns, which can take forever to match. Keywords have
 their meaning in Draft 7 (https://json-schema.org/draft-07/json-schema-validation); `format` is an
 annotation only.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, TypeAlias, cast
 
@@ -45,16 +45,6 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _is_pattern(value: object) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        re.compile(value)
-    except re.error:
-        return False
-    return True
-
-
 def _is_name_list(value: object) -> bool:
     return isinstance(value, list) and all(
         isinstance(name, str) for name in cast("list[object]", value)
@@ -87,7 +77,6 @@ _KEYWORDS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "description": ("must be text", lambda value: isinstance(value, str)),
     "title": ("must be text", lambda value: isinstance(value, str)),
     "format": ("must be text", lambda value: isinstance(value, str)),
-    "pattern": ("must be a regular expression", _is_pattern),
     "const": ("", lambda value: True),
     "default": ("", lambda value: True),
     "examples": ("must be a list", lambda value: isinstance(value, list)),
@@ -100,18 +89,13 @@ _KEYWORDS: dict[str, tuple[str, Callable[[object], bool]]] = {
 }
 
 
-def subset_problems(
-    schema: object, path: str = "$", *, without: frozenset[str] = frozenset()
-) -> list[str]:
-    """Return the parts of `schema` outside the subset, each as `JSON path: problem`.
-
-    `without`: keywords of the subset that are rejected as well.
-    """
+def subset_problems(schema: object, path: str = "$") -> list[str]:
+    """Return the parts of `schema` outside the subset, each as `JSON path: problem`."""
     if not isinstance(schema, dict):
         return [f"{path}: must be an object"]
     problems: list[str] = []
     for keyword, value in cast("dict[str, Any]", schema).items():
-        if (rule := _KEYWORDS.get(keyword)) is None or keyword in without:
+        if (rule := _KEYWORDS.get(keyword)) is None:
             problems.append(f"{path}.{keyword}: `{keyword}` is not supported")
             continue
         requirement, is_valid = rule
@@ -119,58 +103,16 @@ def subset_problems(
             problems.append(f"{path}.{keyword}: {requirement}")
         elif keyword == "properties":
             for name, part in value.items():
-                problems += subset_problems(part, f"{path}.properties.{name}", without=without)
+                problems += subset_problems(part, f"{path}.properties.{name}")
         elif keyword == "items":
-            problems += subset_problems(value, f"{path}.items", without=without)
+            problems += subset_problems(value, f"{path}.items")
     if path == "$" and cast("dict[str, Any]", schema).get("type") != "object":
         problems.append("$.type: the root must be an `object`")
     return problems
 
 
-def validate_arguments(schema: Schema, instance: object) -> list[str]:
-    """Return the problems of `instance`, each as `path: problem`; the root's path is `$`."""
-    return list(_problems(schema, instance, "$"))
-
-
-def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    kind = schema.get("type")
-    if kind is not None and not _TYPES[kind](value):
-        yield f"{path}: expected {kind}, got {json_type(value)}"
-        return
-    allowed = [schema["const"]] if "const" in schema else schema.get("enum")
-    if allowed is not None and not any(_json_equal(value, option) for option in allowed):
-        yield f"{path}: must be one of {format_value(allowed)}, not {format_input(value)}"
-    if isinstance(value, dict):
-        yield from _object_problems(schema, cast("dict[str, Any]", value), path)
-    elif isinstance(value, list | tuple):
-        yield from _bound_problems(schema, len(cast("list[Any]", value)), path, "Items")
-        if (part := schema.get("items")) is not None:
-            for index, item in enumerate(cast("list[Any]", value)):
-                yield from _problems(part, item, f"{path}[{index}]")
-    elif isinstance(value, str):
-        yield from _bound_problems(schema, len(value), path, "Length")
-        if (pattern := schema.get("pattern")) is not None and not re.search(pattern, value):
-            yield f"{path}: must match `{pattern}`"
-    elif _is_number(value):
-        if (low := schema.get("minimum")) is not None and value < low:
-            yield f"{path}: must be at least {low}, not {format_input(value)}"
-        if (high := schema.get("maximum")) is not None and value > high:
-            yield f"{path}: must be at most {high}, not {format_input(value)}"
-
-
-def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterator[str]:
-    known: dict[str, Schema] = schema.get("properties", {})
-    for name in schema.get("required", ()):
-        if name not in value:
-            yield f"{path}.{name}: is required{_describe_items(known.get(name, {}))}"
-    for name, item in value.items():
-        if name in known:
-            yield from _problems(known[name], item, f"{path}.{name}")
-        elif schema.get("additionalProperties") is False:
-            yield f"{path}.{name}: unknown field; {_suggest_field(name, known)}"
-
-
-def _suggest_field(name: str, known: Mapping[str, Schema]) -> str:
+def suggest_field(name: str, known: Schema) -> str:
+    """Return which field was probably meant, and the names of all fields."""
     plain = {re.sub(r"[-_]", "", each).lower(): each for each in known}
     wanted = re.sub(r"[-_]", "", name[:100]).lower()
     nearest = find_closest(wanted, plain)
@@ -186,12 +128,12 @@ def describe_fields(schema: Any) -> str:
     match schema:
         case {"properties": {**fields}}:
             shown = islice(fields.items(), _MAX_FIELDS)
-            return ", ".join(f"`{name}`{_describe_items(part)}" for name, part in shown)
+            return ", ".join(f"`{name}`{describe_items(part)}" for name, part in shown)
         case _:
             return ""
 
 
-def _describe_items(schema: Any) -> str:
+def describe_items(schema: Any) -> str:
     """Return the fields of the objects in an array; nothing for other values."""
     match schema:
         case {"items": {"properties": {**fields}}} if fields:
@@ -201,33 +143,10 @@ def _describe_items(schema: Any) -> str:
             return ""
 
 
-def _bound_problems(schema: Schema, size: int, path: str, what: str) -> Iterator[str]:
-    noun = "characters" if what == "Length" else "items"
-    if size < (low := schema.get(f"min{what}", 0)):
-        yield f"{path}: needs at least {low} {noun}, has {size}"
-    if size > (high := schema.get(f"max{what}", size)):
-        yield f"{path}: may have at most {high} {noun}, has {size}"
-
-
 def json_type(value: object) -> str:
     """Return the narrowest type of a JSON value."""
     order = ("null", "boolean", "string", "integer", "number", "array", "object")
     return next((name for name in order if _TYPES[name](value)), type(value).__name__)
-
-
-def _json_equal(left: Any, right: Any) -> bool:
-    """Compare JSON values: 1 equals 1.0, but not true."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, list) and isinstance(right, list):
-        ours, theirs = cast("list[Any]", left), cast("list[Any]", right)
-        return len(ours) == len(theirs) and all(map(_json_equal, ours, theirs))
-    if isinstance(left, dict) and isinstance(right, dict):
-        mine, yours = cast("dict[str, Any]", left), cast("dict[str, Any]", right)
-        return mine.keys() == yours.keys() and all(
-            _json_equal(mine[key], yours[key]) for key in mine
-        )
-    return left == right
 
 
 def format_input(value: object) -> str:

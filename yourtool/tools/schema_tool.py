@@ -4,15 +4,15 @@ The schema is not trusted: arguments are validated against its resolved form, wh
 regular expressions and no references, and the work is limited.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Any, TypeAlias, cast
 
-from jsonschema import Draft202012Validator, ValidationError, validators
 from msgspec.structs import replace
 
 from yourtool.effects import Preview, Subject, ToolDefinition
 from yourtool.json_schema import resolve_schema
+from yourtool.tools import validation
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import (
     MAX_PROBLEMS,
@@ -22,36 +22,9 @@ from yourtool.tools.base import (
     storable_output,
     timeout_seconds,
 )
-from yourtool.tools.schema import format_input, format_value, json_type
 
 MAX_CHECKS = 250_000
 """Maximum values in the schema times values in the arguments, for a few seconds of work."""
-
-_KEYWORDS = (
-    "type", "enum", "const", "properties", "additionalProperties", "items", "prefixItems",
-    "allOf", "anyOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-    "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
-)  # fmt: skip
-
-
-def _find_missing(
-    validator: Any, names: list[str], instance: Any, schema: Any
-) -> Iterator[ValidationError]:
-    """Yield an error with the name of each missing property as its message."""
-    del schema
-    if validator.is_type(instance, "object"):
-        yield from (ValidationError(name) for name in names if name not in instance)
-
-
-_Validator: Any = validators.create(
-    meta_schema={},
-    validators={
-        **{keyword: Draft202012Validator.VALIDATORS[keyword] for keyword in _KEYWORDS},
-        "required": _find_missing,
-    },
-    type_checker=Draft202012Validator.TYPE_CHECKER,
-)
-"""A validator without regular expressions, references, formats and quadratic checks."""
 
 RawRun: TypeAlias = Callable[[dict[str, Any], ToolContext], Awaitable[str | ToolOutput]]
 
@@ -110,8 +83,7 @@ class SchemaTool:
         most = MAX_CHECKS // self._size
         if (count := _count_values(arguments)) > most:
             return [f"$: has {count:,} values; at most {most:,} can be checked"]
-        errors: Iterator[ValidationError] = _Validator(self._schema).iter_errors(arguments)
-        problems = (line for error in errors for line in _describe(error))
+        problems = validation.iter_problems(self._schema, arguments)
         return list(dict.fromkeys(islice(problems, MAX_PROBLEMS + 1)))
 
 
@@ -122,32 +94,3 @@ def _count_values(value: Any) -> int:
     if isinstance(value, list):
         return 1 + sum(map(_count_values, cast("list[Any]", value)))
     return 1
-
-
-def _describe(error: ValidationError) -> Iterator[str]:
-    """Yield an error in the form of `tools.schema`, as `path: problem`."""
-    value: Any = error.instance
-    expected: Any = error.validator_value
-    path = error.json_path
-    match error.validator:
-        case "type":
-            yield f"{path}: expected {_type_names(expected)}, got {json_type(value)}"
-        case "required":
-            yield f"{path}.{error.message}: is required"
-        case "additionalProperties":
-            known = cast("dict[str, Any]", error.schema).get("properties", {})
-            names = format_value(sorted(known))
-            unknown = (name for name in value if name not in known)
-            yield from (f"{path}.{name}: unknown field; use one of {names}" for name in unknown)
-        case "enum" | "const":
-            allowed = format_value([expected] if error.validator == "const" else expected)
-            yield f"{path}: must be one of {allowed}, not {format_input(value)}"
-        case "anyOf":
-            parts = islice((line for each in error.context or () for line in _describe(each)), 5)
-            yield f"{path}: matches no alternative ({'; '.join(parts)})"
-        case keyword:
-            yield f"{path}: does not match `{keyword}` {format_value(expected)}"
-
-
-def _type_names(expected: str | list[str]) -> str:
-    return expected if isinstance(expected, str) else " or ".join(expected)
