@@ -10,12 +10,13 @@ import pytest
 
 from tests.agent.harness import User, names, play
 from tests.provider_server import Reply
-from yourtool.agents import adapter, agent, process
+from yourtool.agents import adapter, agent
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallFailed, LlmCallStarted
 from yourtool.events.tools import ToolFailed
 from yourtool.messages.message import Role
+from yourtool.tools import line_peer
 
 CALL = {"toolCallId": "c1", "title": "Look", "kind": "read"}
 END = {"toolCallId": "c1", "status": "completed"}
@@ -206,7 +207,10 @@ async def test_silent_agent_is_given_up(stage, monkeypatch):
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
-        ([{"print": "no JSON", "times": 300}, {"sleep": 5}], "no message of the protocol"),
+        (
+            [{"print": "no JSON", "times": 300}, {"sleep": 5}],
+            "prints text that is no JSON-RPC message",
+        ),
         ([{"flood": 50 * 2**20}], "sent a message of over 8 MiB"),
         ([{"flood": 2**20}] * 70, "longer than"),
         ([{"print": f"[{'[],' * 2_000_000}1]"}], "sent a message with over 100,000 values"),
@@ -221,7 +225,7 @@ async def test_broken_agent_is_named_with_its_fault(stage, steps, problem):
 
 
 async def test_agent_that_asks_without_reading_is_ended(stage, monkeypatch):
-    monkeypatch.setattr(process, "SEND_SECONDS", 600)
+    monkeypatch.setattr(line_peer, "SEND_SECONDS", 600)
     request = {"print": '{"jsonrpc": "2.0", "id": 1, "method": "x"}', "times": 20_000}
     async with stage([request, {"sleep": 600}]) as on:
         assert failure(await on.send("hi")) == "`acp:other` reads no messages"

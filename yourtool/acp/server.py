@@ -42,9 +42,10 @@ from pydantic import BaseModel, ValidationError
 
 from yourtool import __version__, acp
 from yourtool.acp.client import Client
-from yourtool.acp.stdio import INTERNAL_ERROR, LineTransport
+from yourtool.acp.stdio import LineTransport
 from yourtool.config import RunOptions
 from yourtool.errors import SessionNotFoundError, UnknownModelError, UsageError, YourtoolError
+from yourtool.json_rpc import INTERNAL_ERROR
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.text import printable

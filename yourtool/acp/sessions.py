@@ -34,7 +34,6 @@ from acp.schema import (
 from yourtool.acp import options
 from yourtool.acp.client import Client
 from yourtool.acp.questions import Questions
-from yourtool.acp.stdio import INVALID_REQUEST
 from yourtool.acp.turns import OpenSession
 from yourtool.acp.updates import to_replayed
 from yourtool.agent.runtime import Runtime
@@ -44,6 +43,7 @@ from yourtool.config import RunOptions
 from yourtool.errors import UsageError
 from yourtool.events.tree import select_branch
 from yourtool.files import is_directory
+from yourtool.json_rpc import INVALID_REQUEST
 from yourtool.paths import Paths
 from yourtool.text import printable
 from yourtool.tools.servers.settings import SettingsFile

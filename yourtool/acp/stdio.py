@@ -16,30 +16,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-
+from yourtool.json_rpc import PARSE_ERROR, MessageError, parse_message
 from yourtool.json_sizes import MAX_PARTS, has_too_many_parts
-from yourtool.tables import is_table
-from yourtool.text import storable_json
 
 _log = logging.getLogger(__name__)
 
 MAX_LINE = 96 * 2**20
 """Bytes of a message; a prompt can have an attachment of 64 MiB, in base64."""
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-INTERNAL_ERROR = -32603
 _READ_BYTES = 2**16
 _PATIENCE = 2.0
 """Seconds in which a client has to read something after the end of the input."""
-
-
-class MessageError(Exception):
-    """A line is not a JSON-RPC message."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class LineTransport:
@@ -199,39 +185,11 @@ def _parse(line: bytes) -> dict[str, Any] | None:
         raise MessageError(PARSE_ERROR, f"A message is longer than {MAX_LINE:,} bytes.")
     if has_too_many_parts(line):
         raise MessageError(PARSE_ERROR, f"A message has more than {MAX_PARTS:,} values.")
-    try:
-        message = storable_json(msgspec.json.decode(line))
-    except (ValueError, RecursionError) as error:
-        raise MessageError(PARSE_ERROR, f"A line is not JSON: {error}.") from error
-    if not is_table(message):
-        problem = "A line must be one JSON object; arrays of messages are not supported."
-        raise MessageError(INVALID_REQUEST, problem)
-    identity = message.get("id")
-    if isinstance(identity, bool) or not isinstance(identity, int | str | None):
-        raise MessageError(INVALID_REQUEST, "`id` must be an integer or a text.")
-    if "method" in message:
-        if not isinstance(message["method"], str):
-            raise MessageError(INVALID_REQUEST, "`method` must be a text.")
-        if identity is None:
-            message.pop("id", None)  # a notification
-    elif "error" in message:
-        message["error"] = _repair_error(message["error"])
-        if identity is None:
-            _log.warning("the client reports: %s", message["error"]["message"])
-            return None
-    elif identity is None:
-        raise MessageError(INVALID_REQUEST, "A message has neither a `method` nor an `id`.")
+    message = parse_message(line)
+    if "method" not in message and message.get("id") is None:
+        _log.warning("the client reports: %s", message["error"]["message"])
+        return None
     return message
-
-
-def _repair_error(error: Any) -> dict[str, Any]:
-    """Return the error of a client in the form that the library needs."""
-    fields = error if is_table(error) else {}
-    code, text = fields.get("code"), fields.get("message")
-    return {
-        "code": code if isinstance(code, int) else INTERNAL_ERROR,
-        "message": text if isinstance(text, str) else "The client reported an error.",
-    }
 
 
 def _build_error(error: MessageError) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from yourtool.acp.client import Client
 from yourtool.acp.commands import SessionCommands, play_command
 from yourtool.acp.content import PromptBlock, to_blocks
 from yourtool.acp.options import build_options
-from yourtool.acp.stdio import INTERNAL_ERROR, INVALID_REQUEST
 from yourtool.acp.updates import Situation, to_acp
 from yourtool.agent.commands.base import Invocation
 from yourtool.errors import UsageError
@@ -27,6 +26,7 @@ from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.sessions import SessionEffortSelected, SessionModelSelected
+from yourtool.json_rpc import INTERNAL_ERROR, INVALID_REQUEST
 from yourtool.messages import metadata
 from yourtool.messages.blocks import ContentBlock
 from yourtool.run_result import ExitCode, Outcome, Result

@@ -14,7 +14,6 @@ from yourtool import __version__
 from yourtool.agents.calls import ForeignCall, as_table, read_text
 from yourtool.agents.connection import AgentRequestError, Connection
 from yourtool.agents.messages import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     AgentEvent,
     AgentRequest,
@@ -27,6 +26,7 @@ from yourtool.agents.messages import (
     read_request,
 )
 from yourtool.errors import AdapterError, InvalidRequestError, OtherAdapterError
+from yourtool.json_rpc import INTERNAL_ERROR
 from yourtool.tables import is_table
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.workspace_watch import CommandChanges, WorkspaceWatch

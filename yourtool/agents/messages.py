@@ -9,7 +9,7 @@ from yourtool.agents.calls import ForeignCall, Option, read_options
 from yourtool.tables import is_table
 
 METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
-INTERNAL_ERROR, RESOURCE_NOT_FOUND = -32603, -32002
+RESOURCE_NOT_FOUND = -32002
 
 
 class Said(Struct):
