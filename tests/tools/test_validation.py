@@ -3,6 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
+from yourtool.errors import ToolError
+from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.validation import iter_problems
 
 INTEGER = {"type": "integer"}
@@ -109,3 +111,45 @@ SCHEMAS = st.recursive(
 @pytest.mark.req("R-CAN-10")
 def test_validator_agrees_with_a_reference_implementation(part, instance):
     assert (not list(iter_problems(part, instance))) == Draft7Validator(part).is_valid(instance)
+
+
+TOOLS = tuple(default_toolbox())
+BROKEN = VALUES | st.sampled_from(["1", 2.0, 1e300, 2**70, "x" * 300, {}, [{}], [["a"]]])
+
+
+@st.composite
+def arguments(draw, part):
+    if draw(st.integers(0, 9)) == 0:
+        return draw(BROKEN)
+    if "enum" in part:
+        return draw(st.sampled_from(part["enum"]))
+    match part.get("type"):
+        case "object":
+            fields = part.get("properties", {})
+            names = [
+                each for each in fields if each in part.get("required", ()) or draw(st.booleans())
+            ]
+            return {name: draw(arguments(fields[name])) for name in names}
+        case "array":
+            return [draw(arguments(part["items"])) for _ in range(draw(st.integers(0, 2)))]
+        case "integer" | "number":
+            return draw(st.integers(-2, 2) | st.sampled_from([1.0, 0.5, 10**6]))
+        case "boolean":
+            return draw(st.booleans())
+        case _:
+            return draw(st.text(max_size=3))
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_call_that_converts_to_its_struct_matches_the_schema(data):
+    """So a call is validated by its schema only to describe a mistake."""
+    for tool in TOOLS:
+        given_arguments = data.draw(arguments(tool.definition.input_schema))
+        if not isinstance(given_arguments, dict):
+            continue
+        try:
+            tool.parse(given_arguments)
+        except ToolError:
+            continue
+        assert list(iter_problems(tool.definition.input_schema, given_arguments)) == []
