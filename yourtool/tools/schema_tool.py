@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from yourtool.effects import Preview, Subject, ToolDefinition
 from yourtool.json_schema import resolve_schema
-from yourtool.tools import validation
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import (
     MAX_PROBLEMS,
@@ -22,6 +21,7 @@ from yourtool.tools.base import (
     storable_output,
     timeout_seconds,
 )
+from yourtool.tools.validation import iter_problems
 
 MAX_CHECKS = 250_000
 """Maximum values in the schema times values in the arguments, for a few seconds of work."""
@@ -83,7 +83,7 @@ class SchemaTool:
         most = MAX_CHECKS // self._size
         if (count := _count_values(arguments)) > most:
             return [f"$: has {count:,} values; at most {most:,} can be checked"]
-        problems = validation.iter_problems(self._schema, arguments)
+        problems = iter_problems(self._schema, arguments)
         return list(dict.fromkeys(islice(problems, MAX_PROBLEMS + 1)))
 
 
