@@ -123,7 +123,7 @@ class PseudoTerminal:
         return "password" if modes & termios.ICANON else "keys"
 
     def _get_from_terminal(self, get: Callable[[int], Answer]) -> Answer | None:
-        """Return what a call says about the terminal; None if it is closed."""
+        """Return the result of a call with the terminal; None if it is closed."""
         with self._lock:
             if not self._is_open:
                 return None
