@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-REMOVABLE = ("acp", "tools/mcp")
+REMOVABLE = ("extensions/editors", "extensions/settings_import", "tools/mcp")
 
 
 def is_removed(part: str) -> bool:

@@ -27,8 +27,8 @@ OVER: dict[str, int] = {
 LEAST_LINES = 40
 SHORT = {
     "yourtool/__init__.py": "the version",
-    "yourtool/cli/acp.py": "a command",
     "yourtool/events/hooks.py": "the only fact about hooks",
+    "yourtool/extensions/editors/command.py": "a command",
     "yourtool/json_sizes.py": "the size that messages of other programs may have",
     "yourtool/late_modules.py": "how some modules are imported",
     "yourtool/prctl.py": "calls of the kernel",
@@ -55,6 +55,7 @@ LATE_IMPORTERS = {
     "yourtool/line_diff.py",  # the comparison of texts
     "yourtool/suggestions.py",  # the comparison of names
     "yourtool/cli/__init__.py",  # the chosen front end or command
+    "yourtool/extensions/__init__.py",  # what an extension offers
     "yourtool/providers/registry.py",  # the requested adapter
     "yourtool/permissions/shell/syntax.py",  # the parser of commands
     "yourtool/patterns.py",  # the patterns of rules and hooks

@@ -35,7 +35,7 @@ OF_ALL = {"--model", "--cwd", "--session-dir", "--no-color"}
 """Options that the same code adds to all commands; they have rows as options of a run."""
 WITHOUT_EFFECT = {"acp --json", "mcp accept --json", "permissions edit --json"}
 """What is accepted because other actions of the command have it."""
-FOLDERS = ("acp", "agent", "cli", "e2e", "tools/mcp", "tui")
+FOLDERS = ("agent", "cli", "e2e", "extensions", "tools/mcp", "tui")
 
 
 @pytest.mark.parametrize(("part", "name"), ROWS)
@@ -145,7 +145,7 @@ def _words(node: ast.AST) -> set[str]:
     return words | {word.partition("=")[0] for word in words if word.startswith("--")}
 
 
-@pytest.mark.needs("acp")
+@pytest.mark.needs("extensions/editors")
 @pytest.mark.needs("tools/mcp")
 def test_every_argument_of_the_parser_is_given_by_a_test():
     files = [

@@ -209,7 +209,7 @@ def test_settings_on_a_page_are_valid(tmp_path):
         assert load_report(paths, {}).problems == (), name
 
 
-@pytest.mark.needs("acp")
+@pytest.mark.needs("extensions/editors")
 @pytest.mark.needs("tools/mcp")
 def test_every_module_that_the_rules_for_changes_name_exists():
     named = set(re.findall(r"`([a-z_/]+/[a-z_]+\.py)`", (ROOT / "AGENTS.md").read_text("utf-8")))

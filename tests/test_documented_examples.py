@@ -430,7 +430,7 @@ def test_example_of_the_page_about_imports_imports_a_session(own_home, model):
     assert json.loads(own_home.run(re.sub(r"[][]", "", options)))
 
 
-@pytest.mark.needs("acp")
+@pytest.mark.needs("extensions/editors")
 def test_command_in_the_settings_of_an_editor_answers_it(own_home):
     [agent] = json.loads(read_block("acp.md", "{"))["agent_servers"].values()
     request = {"protocolVersion": 1, "clientCapabilities": {}}

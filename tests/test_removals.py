@@ -47,7 +47,7 @@ def test_program_without_a_part_answers(copy, home, removed):
     for words in (("--help",), ("config", "check"), ("sessions", "list", "--json")):
         done = run(copy, home, *words)
         assert done.returncode == 0, done.stderr
-    if "acp" in removed:
+    if "extensions/editors" in removed:
         assert run(copy, home, "acp").returncode != 0, "the copy was run"
 
 
@@ -71,7 +71,13 @@ def test_configured_server_without_the_client_has_one_message(copy, home, remove
 def test_other_tests_pass_without_a_part(copy, home):
     options = ("-q", "-x", "--tb=short", "--show-capture=no", "-p", "no:cacheprovider")
     tables = ("tests/test_cli_contract.py", "tests/test_promises.py", "tests/test_removals.py")
-    places = ("tests/agent", "tests/settings_import", "tests/tools", "tests/cli", "tests/agents")
+    places = (
+        "tests/agent",
+        "tests/extensions/settings_import",
+        "tests/tools",
+        "tests/cli",
+        "tests/agents",
+    )
     some = (*places, "-k", "mcp or server or acp or editor")
     for tests in (tables, some):
         done = run(copy, home, *options, *tests, module="pytest")

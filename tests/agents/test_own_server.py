@@ -12,7 +12,7 @@ from yourtool.config import RunOptions, config_file
 from yourtool.events.files import FilesChanged
 from yourtool.paths import resolve_paths
 
-pytestmark = [pytest.mark.needs("acp"), pytest.mark.remaining]
+pytestmark = [pytest.mark.needs("extensions/editors"), pytest.mark.remaining]
 
 
 @pytest.fixture

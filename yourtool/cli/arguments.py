@@ -1,5 +1,6 @@
 """The command line as a Struct."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Literal
@@ -86,9 +87,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     keep: int | None = None
     """`sessions prune --keep`: how many sessions stay in any case."""
     dry_run: bool = False
-    """`sessions prune --dry-run`, `import settings --dry-run`."""
-    peer: Literal["claude", "codex", "gemini", "opencode"] | None = None
-    """`import settings --from`; None: all of them."""
+    """`sessions prune --dry-run`."""
     at: str | None = None
     """Message id of `sessions fork --at`, or the number of an entry of `sessions tree --at`."""
     steps: bool = False
@@ -131,6 +130,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     effort: Effort | None = None
     session_dir: str | None = None
     no_color: bool = False
+    options: Mapping[str, object] = {}
+    """All options as they were parsed; those of extensions have no field."""
 
 
 def build_run_options(arguments: Arguments, *, interactive: bool) -> RunOptions:

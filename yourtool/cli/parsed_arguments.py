@@ -44,7 +44,6 @@ _OF_COMMANDS = (
     "here_only",
     "workers",
     "shell",
-    "peer",
 )
 """Options of commands that are fields of `Arguments` under the same names."""
 
@@ -91,6 +90,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         effort=options["effort"],
         session_dir=options["session_dir"],
         no_color=options["no_color"],
+        options=options,
     )
     _reject_conflicts(arguments, formatted=options["output_format"] is not None)
     return arguments

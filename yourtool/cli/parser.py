@@ -4,18 +4,17 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Never
 
-from yourtool import __version__
+from yourtool import __version__, extensions
 from yourtool.cli.run_options import add_command_options, add_run_options
 from yourtool.cli.sessions_parser import add_sessions_actions
 from yourtool.errors import UsageError
 from yourtool.suggestions import CLOSE, find_closest
 
 AUTH_ACTIONS = "list|set|remove|test"
-PEERS = ("claude", "codex", "gemini", "opencode")
-"""Agents whose settings `yourtool import settings` reads."""
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 """Shells that `yourtool completion` has a script for."""
 
@@ -279,21 +278,6 @@ def _add_config_arguments(config: argparse.ArgumentParser) -> None:
     add_command_options(config)
 
 
-def _add_import_arguments(importing: argparse.ArgumentParser) -> None:
-    importing.add_argument(
-        "action",
-        choices=("settings",),
-        metavar="settings",
-        help="instructions, commands, skills, hooks, MCP servers and rules; for stored sessions:"
-        " `yourtool sessions import`",
-    )
-    importing.add_argument(
-        "--from", dest="peer", choices=PEERS, metavar="|".join(PEERS), help="default: all"
-    )
-    importing.add_argument("--dry-run", action="store_true", help="only report, write nothing")
-    add_command_options(importing)
-
-
 def _add_completion_arguments(completion: argparse.ArgumentParser) -> None:
     completion.add_argument(
         "shell",
@@ -305,19 +289,39 @@ def _add_completion_arguments(completion: argparse.ArgumentParser) -> None:
     add_command_options(completion)
 
 
-COMMANDS: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
-    "sessions": ("list, show, search and export sessions", add_sessions_actions),
-    "models": ("list models, prices and missing keys", _add_models_arguments),
-    "route": ("show which model a prompt would use, and why", _add_route_arguments),
-    "cost": ("show what requests cost, by model, day, session or role", _add_cost_arguments),
-    "trust": ("trust a folder: its files may configure yourtool", _add_trust_arguments),
-    "auth": ("list, store, remove and test API keys", _add_auth_arguments),
-    "permissions": ("list, check, edit and remove rules for tool calls", _add_permissions_actions),
-    "mcp": ("list, show, add, remove and call MCP servers", _add_mcp_actions),
-    "acp": ("serve the Agent Client Protocol, for editors", add_command_options),
-    "config": ("show and check settings and their sources", _add_config_arguments),
-    "doctor": ("check settings, keys, terminal and store", add_command_options),
-    "import": ("take over settings of other agents", _add_import_arguments),
-    "completion": ("print a script with which a shell completes", _add_completion_arguments),
-}
+_Rows = dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]
+
+
+def _with_extensions(core: _Rows) -> _Rows:
+    """Return the rows of the core with those of extensions, each at its place."""
+    rows = list(core.items())
+    for each in extensions.find_commands():
+        at = [name for name, _ in rows].index(each.before)
+        rows.insert(at, (each.name, (each.summary, partial(_add_arguments_of, each))))
+    return dict(rows)
+
+
+def _add_arguments_of(command: extensions.Command, parser: argparse.ArgumentParser) -> None:
+    extensions.load_command(command).add_arguments(parser)
+    add_command_options(parser)
+
+
+COMMANDS: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = _with_extensions(
+    {
+        "sessions": ("list, show, search and export sessions", add_sessions_actions),
+        "models": ("list models, prices and missing keys", _add_models_arguments),
+        "route": ("show which model a prompt would use, and why", _add_route_arguments),
+        "cost": ("show what requests cost, by model, day, session or role", _add_cost_arguments),
+        "trust": ("trust a folder: its files may configure yourtool", _add_trust_arguments),
+        "auth": ("list, store, remove and test API keys", _add_auth_arguments),
+        "permissions": (
+            "list, check, edit and remove rules for tool calls",
+            _add_permissions_actions,
+        ),
+        "mcp": ("list, show, add, remove and call MCP servers", _add_mcp_actions),
+        "config": ("show and check settings and their sources", _add_config_arguments),
+        "doctor": ("check settings, keys, terminal and store", add_command_options),
+        "completion": ("print a script with which a shell completes", _add_completion_arguments),
+    }
+)
 """The commands with their summaries and arguments."""

@@ -1,0 +1,88 @@
+"""The table of extensions: parts without which the rest of the program works.
+
+Each extension is a folder of this package; without the folder, its row offers nothing. The rest of
+the program imports none of them: it finds in this table what they offer, and imports it on use.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from yourtool.cli.arguments import Arguments
+    from yourtool.paths import Paths
+
+
+class CommandModule(Protocol):
+    """A module with the arguments of a command and its effect."""
+
+    def add_arguments(self, parser: "ArgumentParser", /) -> None:
+        """Add the arguments of the command to its parser."""
+        ...
+
+    def run(self, paths: "Paths", arguments: "Arguments", /) -> int:
+        """Run the command and return the exit code."""
+        ...
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """A command of the command line."""
+
+    name: str
+    summary: str
+    module: str
+    """A `CommandModule` in the folder of the extension."""
+    before: str = ""
+    """The command that follows it in lists."""
+
+
+class Extension(Struct, frozen=True, kw_only=True):
+    """A folder of this package, with what it offers."""
+
+    folder: str
+    commands: tuple[Command, ...] = ()
+
+
+_ROWS = (
+    Extension(
+        folder="editors",
+        commands=(
+            Command(
+                name="acp",
+                summary="serve the Agent Client Protocol, for editors",
+                module="editors.command",
+                before="config",
+            ),
+        ),
+    ),
+    Extension(
+        folder="settings_import",
+        commands=(
+            Command(
+                name="import",
+                summary="take over settings of other agents",
+                module="settings_import.command",
+                before="completion",
+            ),
+        ),
+    ),
+)
+_FOLDERS = {path.parent.name for path in Path(__file__).parent.glob("*/__init__.py")}
+EXTENSIONS = tuple(each for each in _ROWS if each.folder in _FOLDERS)
+"""The rows of the folders that exist."""
+
+
+def find_commands() -> Iterator[Command]:
+    """Yield the commands of all extensions."""
+    return (command for each in EXTENSIONS for command in each.commands)
+
+
+def load_command(command: Command) -> CommandModule:
+    """Import the module of a command."""
+    module: Any = import_module(f"{__name__}.{command.module}")
+    return module
