@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-REMOVABLE = ("extensions/editors", "extensions/settings_import", "tools/mcp")
+REMOVABLE = (
+    "extensions/editors",
+    "extensions/importers",
+    "extensions/settings_import",
+    "tools/mcp",
+)
 
 
 def is_removed(part: str) -> bool:

@@ -1,7 +1,6 @@
 """`yourtool sessions search|export|import|fork` (R-PER-07, R-PER-08, R-PER-09; cli.md)."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -373,16 +372,6 @@ def test_sessions_of_workers_are_listed_only_with_their_option(line):
     [worker] = [each["id"] for each in listed if each["id"] != session_id]
     assert {each["title"] for each in listed} == {"Go.", "Look."}
     assert "Look." in run_sessions(line, "show", worker)
-
-
-def test_session_of_another_program_is_imported_with_a_report_of_losses(line, tmp_path):
-    file = Path(__file__).parents[1] / "store" / "importers" / "files" / "claude_code.jsonl"
-    out = run_sessions(line, "import", str(file))
-    assert "a session of Claude Code" in out and "It ran in /home/me/shop" in out
-    assert "Not taken over: a block `hologram`, which no model gets." in out
-    again = json.loads(run_sessions(line, "import", str(file), "--json"))
-    assert again["already_imported"] and again["system"] == "Claude Code"
-    assert "Another answer" in run_sessions(line, "show", again["session_id"])
 
 
 @pytest.mark.req("R-PER-10")

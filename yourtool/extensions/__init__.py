@@ -13,9 +13,12 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
+    from collections.abc import Sequence
 
     from yourtool.cli.arguments import Arguments
     from yourtool.paths import Paths
+    from yourtool.store.base import SessionStore
+    from yourtool.store.forks import Outcome
 
 
 class CommandModule(Protocol):
@@ -27,6 +30,20 @@ class CommandModule(Protocol):
 
     def run(self, paths: "Paths", arguments: "Arguments", /) -> int:
         """Run the command and return the exit code."""
+        ...
+
+
+class SessionImporter(Protocol):
+    """A module that imports sessions of other programs."""
+
+    async def import_sessions(
+        self, store: "SessionStore", content: bytes, file: Path, workspace: Path, blobs: Path, /
+    ) -> "Sequence[Outcome]":
+        """Store the sessions in a file; `-` is standard input.
+
+        Raises:
+            UsageError: no session can be read.
+        """
         ...
 
 
@@ -46,6 +63,8 @@ class Extension(Struct, frozen=True, kw_only=True):
 
     folder: str
     commands: tuple[Command, ...] = ()
+    session_importer: str = ""
+    """A `SessionImporter`, for files of other programs."""
 
 
 _ROWS = (
@@ -60,6 +79,7 @@ _ROWS = (
             ),
         ),
     ),
+    Extension(folder="importers", session_importer="importers.importing"),
     Extension(
         folder="settings_import",
         commands=(
@@ -84,5 +104,14 @@ def find_commands() -> Iterator[Command]:
 
 def load_command(command: Command) -> CommandModule:
     """Import the module of a command."""
-    module: Any = import_module(f"{__name__}.{command.module}")
-    return module
+    return _load(command.module)
+
+
+def load_session_importer() -> SessionImporter | None:
+    """Import what reads the sessions of other programs, if there is such an extension."""
+    names = (each.session_importer for each in EXTENSIONS if each.session_importer)
+    return _load(name) if (name := next(names, "")) else None
+
+
+def _load(module: str) -> Any:
+    return import_module(f"{__name__}.{module}")

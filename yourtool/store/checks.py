@@ -3,7 +3,6 @@
 The store itself reports what it cannot read (`SessionStore.find_damage`).
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,15 +24,17 @@ from yourtool.events.context import (
     ContextOverridden,
 )
 from yourtool.events.files import FilesChanged
-from yourtool.events.model_calls import LlmCallStarted, RequestPart, is_silent
+from yourtool.events.model_calls import LlmCallStarted, RequestPart
 from yourtool.events.sessions import SessionCreated, SessionImported
 from yourtool.events.tree import get_entry_id
-from yourtool.events.turns import TurnCancelled, TurnCompleted, TurnStarted
+from yourtool.events.turns import TurnStarted
 from yourtool.file_images import FileImage
 from yourtool.messages.blocks import MediaBlock, iter_blocks
 from yourtool.messages.invariants import validate_message, value_problems
 from yourtool.messages.message import Message
 from yourtool.store.base import Problem, SessionStore
+from yourtool.store.lost_results import find_unanswered
+from yourtool.store.texts import hash_text
 
 _FILE_CONTENTS = "files"
 """The directory of file contents for undo, among the attachments."""
@@ -60,31 +61,6 @@ def find_problems(facts: Sequence[AnyFact], blobs: Path) -> Iterator[Problem]:
     yield from _find_missing_contents(facts, blobs)
 
 
-def find_open_turn(facts: Sequence[AnyFact]) -> str | None:
-    """Return the id of the turn at the end that has not ended: it runs, or its process died."""
-    for fact in reversed(facts):
-        if isinstance(fact, TurnCompleted | TurnCancelled):
-            return None
-        if isinstance(fact, TurnStarted):
-            return fact.turn_id
-    return None
-
-
-def find_unanswered(facts: Sequence[AnyFact]) -> dict[str, AnyFact]:
-    """Return the calls of ended turns that have no result, with the facts that contain them.
-
-    Calls in replies to silent calls are never run.
-    """
-    calls, open_turn = dict[str, AnyFact](), find_open_turn(facts)
-    for fact in facts:
-        if (message := message_of(fact)) is not None and not is_silent(fact):
-            if fact.turn_id is None or fact.turn_id != open_turn:
-                calls |= {call.id: fact for call in message.tool_uses}
-            if message.result is not None:
-                calls.pop(message.result.tool_use_id, None)
-    return calls
-
-
 def find_message_problems(fact: AnyFact, message: Message) -> list[str]:
     """Return what is wrong with the message of a fact."""
     problems = [*validate_message(message), *value_problems(message)]
@@ -108,11 +84,6 @@ def find_wrong_parts(facts: Sequence[AnyFact]) -> dict[str, list[str]]:
             elif part.text is not UNSET or part.digest not in texts:
                 wrong.setdefault(fact.id, []).append(part.digest)
     return wrong
-
-
-def hash_text(text: str) -> str:
-    """Return the SHA-256 of a text as hexadecimal digits."""
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def has_wrong_hash(fact: AnyFact) -> bool:

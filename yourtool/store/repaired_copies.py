@@ -30,13 +30,13 @@ from yourtool.store.checks import (
     find_message_problems,
     find_wrong_parts,
     has_wrong_hash,
-    hash_text,
     list_entries,
     list_images,
     list_references,
 )
 from yourtool.store.forks import with_new_ids
 from yourtool.store.lost_results import add_lost_results
+from yourtool.store.texts import hash_text
 
 
 async def write_repaired_copy(

@@ -10,15 +10,12 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import msgspec
 
-from yourtool.errors import UsageError
 from yourtool.text import storable
 
-MAX_BYTES = 512 * 2**20
-"""Maximum bytes of a file."""
 MAX_LINE_BYTES = 2**26
 """Maximum bytes of a line."""
 Object = Mapping[str, Any]
@@ -69,18 +66,6 @@ class Source:
             else:
                 losses["a line that is no JSON object"] += 1
         return found
-
-
-def read_source(file: BinaryIO) -> Source:
-    """Read a file whole.
-
-    Raises:
-        UsageError: it is too large.
-    """
-    content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise UsageError(f"it is larger than {MAX_BYTES // 2**20} MiB")
-    return Source(content)
 
 
 def decode(line: bytes | str) -> object:

@@ -7,10 +7,8 @@ transcripts of OpenClaw, is linear too.
 from collections.abc import Sequence
 from typing import Any
 
-from yourtool.messages.blocks import ImageBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
-from yourtool.messages.usage import Usage
-from yourtool.store.importers.messages import PRICES
-from yourtool.store.importers.parts import (
+from yourtool.extensions.importers.messages import PRICES
+from yourtool.extensions.importers.parts import (
     NO_IMAGE,
     build_call,
     build_image,
@@ -19,7 +17,7 @@ from yourtool.store.importers.parts import (
     keep_entry,
     keep_unknown,
 )
-from yourtool.store.importers.source import (
+from yourtool.extensions.importers.source import (
     Object,
     as_cost,
     as_count,
@@ -29,7 +27,7 @@ from yourtool.store.importers.source import (
     as_text,
     as_time,
 )
-from yourtool.store.importers.transcript import (
+from yourtool.extensions.importers.transcript import (
     Command,
     Compaction,
     Entry,
@@ -46,14 +44,11 @@ from yourtool.store.importers.transcript import (
     UnknownEntry,
     What,
 )
+from yourtool.messages.blocks import ImageBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
+from yourtool.messages.usage import Usage
+from yourtool.store.pi_export import OWN_ENTRY, SYSTEM
 
-SYSTEM = "pi"
 _NEWEST = 3
-OWN_ENTRY = "yourtool.entry"
-"""The kind of a custom entry that an export of ours wrote: a text that no request has.
-
-With a `system` it is an entry of another program, of a kind that neither we nor pi have.
-"""
 _SIGNED = ("anthropic-messages", "bedrock-converse-stream")
 """The APIs whose signatures are those of a `ThinkingBlock`."""
 _QUIET = ("model_change", "thinking_level_change")

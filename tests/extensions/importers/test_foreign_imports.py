@@ -18,13 +18,13 @@ from yourtool.events.branches import EntryAdded
 from yourtool.events.catalog import message_of
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import SessionImported
+from yourtool.extensions.importers.importing import import_foreign
+from yourtool.extensions.importers.source import Source
 from yourtool.messages.blocks import ImageBlock, ThinkingBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.messages.metadata import Audience
 from yourtool.providers.scripted import Scripted, says
 from yourtool.store.checks import find_problems
-from yourtool.store.foreign_imports import import_foreign
-from yourtool.store.importers.source import Source
 
 FILES = Path(__file__).parent / "files"
 NAMES = sorted(path.name for path in FILES.iterdir())

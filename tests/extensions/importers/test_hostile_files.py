@@ -13,11 +13,11 @@ from tests.store.memory import MemoryStore
 from yourtool.agent.history.state import State
 from yourtool.errors import UsageError
 from yourtool.events.tools import ShellRan
+from yourtool.extensions.importers.detection import read_transcript
+from yourtool.extensions.importers.importing import import_foreign
+from yourtool.extensions.importers.source import Source
+from yourtool.extensions.importers.transcript import Reply
 from yourtool.messages.message import ReplyMessage
-from yourtool.store.foreign_imports import import_foreign
-from yourtool.store.importers.detection import read_transcript
-from yourtool.store.importers.source import Source
-from yourtool.store.importers.transcript import Reply
 
 FILES = Path(__file__).parent / "files"
 AT = "2026-01-01T00:00:00Z"

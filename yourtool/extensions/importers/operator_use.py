@@ -6,10 +6,8 @@ In a flat file a line of a tool has the call and its result.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from yourtool.messages.blocks import ImageBlock, TextBlock, ThinkingBlock
-from yourtool.messages.usage import Usage
-from yourtool.store.importers.messages import PRICES
-from yourtool.store.importers.parts import (
+from yourtool.extensions.importers.messages import PRICES
+from yourtool.extensions.importers.parts import (
     NO_IMAGE,
     build_call,
     build_image,
@@ -18,7 +16,7 @@ from yourtool.store.importers.parts import (
     keep_entry,
     keep_unknown,
 )
-from yourtool.store.importers.source import (
+from yourtool.extensions.importers.source import (
     Object,
     as_cost,
     as_count,
@@ -27,7 +25,7 @@ from yourtool.store.importers.source import (
     as_text,
     as_time,
 )
-from yourtool.store.importers.transcript import (
+from yourtool.extensions.importers.transcript import (
     UNKNOWN_MODEL,
     Call,
     Compaction,
@@ -46,6 +44,8 @@ from yourtool.store.importers.transcript import (
     Unknown,
     What,
 )
+from yourtool.messages.blocks import ImageBlock, TextBlock, ThinkingBlock
+from yourtool.messages.usage import Usage
 
 SYSTEM = "Operator-Use"
 _ALIASES = {"llm": "message", "compaction_summary": "compaction"}

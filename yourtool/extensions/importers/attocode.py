@@ -6,11 +6,10 @@ The last checkpoint that can be read is the conversation. Without one, the messa
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from yourtool.messages.blocks import ImageBlock, TextBlock
-from yourtool.store.importers.attocode_python import get_key
-from yourtool.store.importers.parts import build_call, build_parts, keep_entry
-from yourtool.store.importers.source import Object, as_list, as_object, as_text, as_time
-from yourtool.store.importers.transcript import (
+from yourtool.extensions.importers.attocode_python import get_key
+from yourtool.extensions.importers.parts import build_call, build_parts, keep_entry
+from yourtool.extensions.importers.source import Object, as_list, as_object, as_text, as_time
+from yourtool.extensions.importers.transcript import (
     UNKNOWN_MODEL,
     Call,
     Entry,
@@ -24,6 +23,7 @@ from yourtool.store.importers.transcript import (
     Transcript,
     What,
 )
+from yourtool.messages.blocks import ImageBlock, TextBlock
 
 SYSTEM = "Attocode"
 _KINDS = ("message", "tool_call", "tool_result", "checkpoint", "compaction", "metadata")

@@ -16,16 +16,16 @@ from yourtool.agent.history.state import State
 from yourtool.agent.session.session import Mode
 from yourtool.events.context import ContextCompacted
 from yourtool.events.model_calls import LlmCallCompleted
+from yourtool.extensions.importers.importing import import_foreign
+from yourtool.extensions.importers.source import Source
 from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.store.checks import find_problems
-from yourtool.store.foreign_imports import import_foreign
-from yourtool.store.importers.source import Source
 from yourtool.store.pi_export import to_pi
 
 ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
-FILES = Path(__file__).parent / "importers" / "files"
+FILES = Path(__file__).parent / "files"
 
 
 @pytest.fixture

@@ -7,6 +7,17 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from yourtool.errors import ErrorClass
+from yourtool.extensions.importers.transcript import (
+    Call,
+    Command,
+    Entry,
+    Part,
+    Prompt,
+    Reply,
+    ReplyPart,
+    Transcript,
+    Unknown,
+)
 from yourtool.ids import new_id
 from yourtool.messages.blocks import (
     ImageBlock,
@@ -32,17 +43,6 @@ from yourtool.messages.metadata import (
     ToolInputError,
 )
 from yourtool.messages.usage import Usage, UsageExtra
-from yourtool.store.importers.transcript import (
-    Call,
-    Command,
-    Entry,
-    Part,
-    Prompt,
-    Reply,
-    ReplyPart,
-    Transcript,
-    Unknown,
-)
 
 PRICES = "import-unknown"
 """The price table of imported usage: costs are those that the file reports."""

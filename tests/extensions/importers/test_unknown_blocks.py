@@ -8,14 +8,14 @@ from tests.agent.harness import Bench, Checked, play
 from tests.store.memory import MemoryStore
 from yourtool.agent.history.state import State
 from yourtool.events.catalog import message_of
+from yourtool.extensions.importers.importing import import_foreign
+from yourtool.extensions.importers.parts import MAX_UNKNOWN_BYTES
+from yourtool.extensions.importers.source import Source
 from yourtool.messages.message import Role
 from yourtool.providers.scripted import Scripted, says
 from yourtool.store.checks import find_problems
 from yourtool.store.exports import from_jsonl, to_jsonl
-from yourtool.store.foreign_imports import import_foreign
 from yourtool.store.forks import import_session
-from yourtool.store.importers.parts import MAX_UNKNOWN_BYTES
-from yourtool.store.importers.source import Source
 from yourtool.store.pi_export import to_pi
 
 pytestmark = pytest.mark.req("R-SEED-06")

@@ -26,13 +26,8 @@ from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCall
 from yourtool.events.sessions import EntryImported, SessionCreated, SessionRenamed
 from yourtool.events.tools import ShellRan, ToolCalled, ToolCompleted, ToolFailed
 from yourtool.events.turns import PolicyEvaluation, RouteDecided, TurnCompleted, TurnStarted
-from yourtool.ids import new_id, new_session_id, new_tool_use_id
-from yourtool.messages.blocks import TextBlock, ToolUseBlock, canonical_json
-from yourtool.messages.message import Message, PromptMessage
-from yourtool.messages.metadata import StopReason
-from yourtool.store.checks import hash_text
-from yourtool.store.importers.messages import MessageBuilder
-from yourtool.store.importers.transcript import (
+from yourtool.extensions.importers.messages import MessageBuilder
+from yourtool.extensions.importers.transcript import (
     Call,
     Command,
     Compaction,
@@ -51,7 +46,11 @@ from yourtool.store.importers.transcript import (
     UnknownEntry,
     What,
 )
-from yourtool.store.texts import one_line_title
+from yourtool.ids import new_id, new_session_id, new_tool_use_id
+from yourtool.messages.blocks import TextBlock, ToolUseBlock, canonical_json
+from yourtool.messages.message import Message, PromptMessage
+from yourtool.messages.metadata import StopReason
+from yourtool.store.texts import hash_text, one_line_title
 
 F = TypeVar("F", bound=AnyFact)
 

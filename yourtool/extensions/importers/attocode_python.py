@@ -15,8 +15,15 @@ from typing import Any
 import msgspec
 
 from yourtool.errors import UsageError
-from yourtool.store.importers.parts import build_model
-from yourtool.store.importers.source import Object, as_list, as_object, as_text, as_time, decode
+from yourtool.extensions.importers.parts import build_model
+from yourtool.extensions.importers.source import (
+    Object,
+    as_list,
+    as_object,
+    as_text,
+    as_time,
+    decode,
+)
 
 _NEWEST = 2
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)

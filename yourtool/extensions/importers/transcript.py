@@ -17,20 +17,10 @@ from yourtool.messages.blocks import (
     ThinkingBlock,
 )
 from yourtool.messages.usage import Usage
-from yourtool.text import storable
-
-_MAX_KIND = 80
-"""Characters of the name of an unknown kind of block that are shown."""
+from yourtool.store.texts import describe_unknown
 
 UNKNOWN_MODEL = "import:unknown"
 """The model of a reply whose file does not name it."""
-
-
-def describe_unknown(raw: Mapping[str, Any]) -> str:
-    """Return the text in place of a block of an unknown kind."""
-    kind = raw.get("type")
-    name = storable(kind)[:_MAX_KIND] if isinstance(kind, str) else ""
-    return f"[unknown block `{name or 'without a type'}`]"
 
 
 class Unknown(Struct, frozen=True):

@@ -10,17 +10,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from yourtool.messages.blocks import ImageBlock, TextBlock
-from yourtool.messages.usage import Usage
-from yourtool.store.importers.messages import PRICES
-from yourtool.store.importers.parts import (
+from yourtool.extensions.importers.messages import PRICES
+from yourtool.extensions.importers.parts import (
     NO_IMAGE,
     build_call,
     build_image,
     build_parts,
     keep_entry,
 )
-from yourtool.store.importers.source import (
+from yourtool.extensions.importers.source import (
     Object,
     as_count,
     as_list,
@@ -29,7 +27,7 @@ from yourtool.store.importers.source import (
     as_time,
     decode,
 )
-from yourtool.store.importers.transcript import (
+from yourtool.extensions.importers.transcript import (
     UNKNOWN_MODEL,
     Call,
     Entry,
@@ -42,6 +40,8 @@ from yourtool.store.importers.transcript import (
     Transcript,
     What,
 )
+from yourtool.messages.blocks import ImageBlock, TextBlock
+from yourtool.messages.usage import Usage
 
 SYSTEM = "Suna"
 _KEYS = {"message_id", "thread_id", "is_llm_message"}

@@ -8,11 +8,11 @@ from tests.store.memory import MemoryStore
 from yourtool.agent.history.state import State
 from yourtool.events.catalog import message_of
 from yourtool.events.sessions import EntryImported
+from yourtool.extensions.importers import parts
+from yourtool.extensions.importers.importing import import_foreign
+from yourtool.extensions.importers.source import Source
 from yourtool.store.checks import find_problems
 from yourtool.store.exports import from_jsonl, to_jsonl
-from yourtool.store.foreign_imports import import_foreign
-from yourtool.store.importers import parts
-from yourtool.store.importers.source import Source
 from yourtool.store.pi_export import to_pi
 
 pytestmark = pytest.mark.req("R-SEED-06")

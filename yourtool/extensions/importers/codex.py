@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from yourtool.messages.blocks import ImageBlock, TextBlock, ThinkingBlock
-from yourtool.store.importers.parts import (
+from yourtool.extensions.importers.parts import (
     NO_IMAGE,
     build_call,
     build_image,
@@ -19,14 +18,14 @@ from yourtool.store.importers.parts import (
     keep_entry,
     keep_unknown,
 )
-from yourtool.store.importers.source import (
+from yourtool.extensions.importers.source import (
     Object,
     as_list,
     as_object,
     as_text,
     as_time,
 )
-from yourtool.store.importers.transcript import (
+from yourtool.extensions.importers.transcript import (
     UNKNOWN_MODEL,
     Call,
     Compaction,
@@ -40,6 +39,7 @@ from yourtool.store.importers.transcript import (
     Unknown,
     What,
 )
+from yourtool.messages.blocks import ImageBlock, TextBlock, ThinkingBlock
 
 SYSTEM = "Codex"
 _OF_PROGRAM = (

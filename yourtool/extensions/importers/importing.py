@@ -1,47 +1,61 @@
 """Imports sessions of other programs: once, and what is new if their file grew."""
 
 import asyncio
-from collections import Counter
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from yourtool.blobs import store_blob
+from yourtool.cli.output import print_lines
+from yourtool.cli.session_imports import STANDARD_STREAM
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.sessions import SessionCreated, SessionExtended, SessionImported
 from yourtool.events.tree import FactTree, get_entry_id
+from yourtool.extensions.importers import attocode_database
+from yourtool.extensions.importers.builder import build_facts
+from yourtool.extensions.importers.detection import read_transcript
+from yourtool.extensions.importers.source import Source
+from yourtool.extensions.importers.transcript import Continuation, Transcript
 from yourtool.ids import new_id
 from yourtool.messages.message import now
 from yourtool.store.base import SessionStore
-from yourtool.store.checks import find_open_turn
-from yourtool.store.forks import find_import, workspace_hash
-from yourtool.store.importers.builder import build_facts
-from yourtool.store.importers.detection import read_transcript
-from yourtool.store.importers.source import Source
-from yourtool.store.importers.transcript import Continuation, Transcript
+from yourtool.store.forks import Outcome, count_losses, find_import, workspace_hash
+from yourtool.store.lost_results import find_open_turn
 
 E = TypeVar("E", SessionImported, SessionExtended)
 
-_MAX_LOSSES = 100
-"""Different kinds of losses that are stored."""
 
+async def import_sessions(
+    store: SessionStore, content: bytes, file: Path, workspace: Path, blobs: Path
+) -> Sequence[Outcome]:
+    """Import the session in a file, or all in a database but those that cannot be read.
 
-class Outcome(Struct, frozen=True, kw_only=True):
-    """What an import did."""
-
-    session_id: str
-    system: str
-    """The program that wrote the file."""
-    directory: str = ""
-    """Where that program ran."""
-    already_imported: bool = False
-    added: int = 0
-    """Entries of the file that were added to a session imported earlier."""
-    losses: tuple[str, ...] = ()
+    Raises:
+        UsageError: no session can be read.
+        OSError: the log of a database cannot be read.
+    """
+    source = await asyncio.to_thread(Source, content)
+    sessions = [("" if file == STANDARD_STREAM else file.stem, source)]
+    if attocode_database.is_database(source):
+        source = await asyncio.to_thread(attocode_database.with_log, source, file)
+        sessions = await asyncio.to_thread(attocode_database.read_sessions, source)
+    outcomes, problems = list[Outcome](), list[UsageError]()
+    for name, lines in sessions:
+        try:
+            outcomes.append(await import_foreign(store, lines, name, workspace, blobs))
+        except UsageError as error:
+            problems.append(error)
+    if not outcomes:
+        raise problems[0]
+    if problems:
+        text = f"sessions that cannot be read: {len(problems):,}; the first: {problems[0]}"
+        print_lines(text, file=sys.stderr)
+    return outcomes
 
 
 async def import_foreign(
@@ -177,9 +191,3 @@ def _describe(transcript: Transcript, session_id: str) -> Outcome:
         directory=transcript.directory,
         losses=count_losses(transcript.losses),
     )
-
-
-def count_losses(losses: Counter[str]) -> tuple[str, ...]:
-    """Return a line for each kind of loss, the most frequent first."""
-    found = losses.most_common(_MAX_LOSSES)
-    return tuple(f"{what} ({count})" if count > 1 else what for what, count in found)

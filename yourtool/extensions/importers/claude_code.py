@@ -11,10 +11,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from yourtool.messages.blocks import ImageBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
-from yourtool.messages.usage import Usage
-from yourtool.store.importers.messages import PRICES
-from yourtool.store.importers.parts import (
+from yourtool.extensions.importers.messages import PRICES
+from yourtool.extensions.importers.parts import (
     NO_IMAGE,
     build_call,
     build_image,
@@ -22,7 +20,7 @@ from yourtool.store.importers.parts import (
     keep_entry,
     keep_unknown,
 )
-from yourtool.store.importers.source import (
+from yourtool.extensions.importers.source import (
     Object,
     as_count,
     as_list,
@@ -30,7 +28,7 @@ from yourtool.store.importers.source import (
     as_text,
     as_time,
 )
-from yourtool.store.importers.transcript import (
+from yourtool.extensions.importers.transcript import (
     UNKNOWN_MODEL,
     Compaction,
     Entry,
@@ -45,6 +43,8 @@ from yourtool.store.importers.transcript import (
     Transcript,
     What,
 )
+from yourtool.messages.blocks import ImageBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
+from yourtool.messages.usage import Usage
 
 SYSTEM = "Claude Code"
 _QUIET = ("file-history-snapshot", "queue-operation", "progress", "attachment", "mode")

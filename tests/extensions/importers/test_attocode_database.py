@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.cli.test_sessions import run_sessions
 from tests.strategies import examples
 from yourtool.errors import UsageError
-from yourtool.store.importers.attocode_database import is_database, read_sessions
-from yourtool.store.importers.detection import read_transcript
-from yourtool.store.importers.source import Source
+from yourtool.extensions.importers.attocode_database import is_database, read_sessions
+from yourtool.extensions.importers.detection import read_transcript
+from yourtool.extensions.importers.source import Source
 
 pytestmark = [pytest.mark.usefixtures("own_logging"), pytest.mark.req("R-SEED-06")]
 

@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 
 from yourtool.blobs import reference_of
-from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, canonical_json
-from yourtool.store.importers.source import Object, as_list, as_object, as_text, decode
-from yourtool.store.importers.transcript import (
+from yourtool.extensions.importers.source import Object, as_list, as_object, as_text, decode
+from yourtool.extensions.importers.transcript import (
     UNKNOWN_MODEL,
     Call,
     Nothing,
@@ -19,6 +18,7 @@ from yourtool.store.importers.transcript import (
     Unknown,
     UnknownEntry,
 )
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, canonical_json
 from yourtool.text import storable, storable_json
 
 MAX_UNKNOWN_BYTES = 2**18

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from yourtool.errors import UsageError
-from yourtool.store.importers import attocode, claude_code, codex, operator_use, pi, suna
-from yourtool.store.importers.source import Object, Source
-from yourtool.store.importers.transcript import Transcript
+from yourtool.extensions.importers import attocode, claude_code, codex, operator_use, pi, suna
+from yourtool.extensions.importers.source import Object, Source
+from yourtool.extensions.importers.transcript import Transcript
 
 
 class _Format(NamedTuple):
