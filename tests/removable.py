@@ -9,7 +9,9 @@ ROOT = Path(__file__).parents[1]
 REMOVABLE = (
     "extensions/editors",
     "extensions/importers",
+    "extensions/linear",
     "extensions/settings_import",
+    "extensions/vim",
     "tools/mcp",
 )
 

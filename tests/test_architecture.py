@@ -40,9 +40,10 @@ SHORT = {
     "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
     "yourtool/tui/screens/partial_painting.py": "how rows are painted",
     "yourtool/tui/slices.py": "the time that long work may take",
-    "yourtool/tui/vim/state.py": "what Vim stores between keys",
+    "yourtool/extensions/vim/state.py": "what Vim stores between keys",
     "yourtool/threads.py": "an executor for the event loop",
     "yourtool/tui/screens/early_actions.py": "actions of the chat screen",
+    "yourtool/tui/widgets/key_mode.py": "what an extension replaces",
     "yourtool/tui/widgets/text_field.py": "a base of widgets",
     "yourtool/tui/widgets/wrapped_widget.py": "a base of widgets",
 }

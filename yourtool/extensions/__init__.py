@@ -4,7 +4,7 @@ Each extension is a folder of this package; without the folder, its row offers n
 the program imports none of them: it finds in this table what they offer, and imports it on use.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Sequence
 
+    from yourtool.agent.runtime import Runtime
     from yourtool.cli.arguments import Arguments
     from yourtool.paths import Paths
     from yourtool.store.base import SessionStore
     from yourtool.store.forks import Outcome
+    from yourtool.tui.widgets.key_mode import KeyMode
+    from yourtool.tui.widgets.prompt import Prompt
 
 
 class CommandModule(Protocol):
@@ -47,6 +50,27 @@ class SessionImporter(Protocol):
         ...
 
 
+class LineInterface(Protocol):
+    """A module with an interface that appends lines."""
+
+    async def open_conversation(
+        self, runtime: "Runtime", resume: str | None, *, continue_last: bool, first_prompt: str
+    ) -> None:
+        """Show the session of the command line until the user quits.
+
+        `resume` is the id of a session, or empty: the user chooses one.
+        """
+        ...
+
+
+class KeyModeModule(Protocol):
+    """A module with other keys for the prompt."""
+
+    def build_key_mode(self, prompt: "Prompt", /) -> "KeyMode":
+        """Return the keys, which start in the mode of an empty prompt."""
+        ...
+
+
 class Command(Struct, frozen=True, kw_only=True):
     """A command of the command line."""
 
@@ -65,6 +89,10 @@ class Extension(Struct, frozen=True, kw_only=True):
     commands: tuple[Command, ...] = ()
     session_importer: str = ""
     """A `SessionImporter`, for files of other programs."""
+    line_interface: str = ""
+    """A `LineInterface`, for `[ui] linear`."""
+    key_mode: str = ""
+    """A `KeyModeModule`, for `[ui] vim`."""
 
 
 _ROWS = (
@@ -80,6 +108,7 @@ _ROWS = (
         ),
     ),
     Extension(folder="importers", session_importer="importers.importing"),
+    Extension(folder="linear", line_interface="linear.conversation"),
     Extension(
         folder="settings_import",
         commands=(
@@ -91,6 +120,7 @@ _ROWS = (
             ),
         ),
     ),
+    Extension(folder="vim", key_mode="vim.keys"),
 )
 _FOLDERS = {path.parent.name for path in Path(__file__).parent.glob("*/__init__.py")}
 EXTENSIONS = tuple(each for each in _ROWS if each.folder in _FOLDERS)
@@ -109,8 +139,23 @@ def load_command(command: Command) -> CommandModule:
 
 def load_session_importer() -> SessionImporter | None:
     """Import what reads the sessions of other programs, if there is such an extension."""
-    names = (each.session_importer for each in EXTENSIONS if each.session_importer)
-    return _load(name) if (name := next(names, "")) else None
+    return _load_first(each.session_importer for each in EXTENSIONS)
+
+
+def load_line_interface() -> LineInterface | None:
+    """Import the interface that appends lines, if there is such an extension."""
+    return _load_first(each.line_interface for each in EXTENSIONS)
+
+
+def load_key_mode() -> KeyModeModule | None:
+    """Import the other keys for the prompt, if there is such an extension."""
+    return _load_first(each.key_mode for each in EXTENSIONS)
+
+
+def _load_first(modules: Iterable[str]) -> Any:
+    """Import the first module with a name."""
+    name = next(filter(None, modules), None)
+    return _load(name) if name else None
 
 
 def _load(module: str) -> Any:

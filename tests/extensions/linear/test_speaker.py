@@ -4,7 +4,7 @@ import pytest
 
 from tests.tui.events import EventBuilder
 from tests.tui.fakes import text_deltas
-from yourtool.tui.linear.speaker import Speaker
+from yourtool.extensions.linear.speaker import Speaker
 
 
 @pytest.fixture

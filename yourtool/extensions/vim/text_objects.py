@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from yourtool.tui.vim.motions import line_end, line_start
+from yourtool.extensions.vim.motions import line_end, line_start
 
 _BRACKETS: Mapping[str, str] = {
     **dict.fromkeys("()b", "()"),

@@ -4,8 +4,9 @@ import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
+from yourtool.extensions.vim.keys import build_key_mode
 from yourtool.tui.app import YourtoolApp
-from yourtool.ui_config import UiConfig
+from yourtool.tui.widgets.key_mode import KeyMode
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def app(tmp_path, monkeypatch, session):
         return runtime
 
     app = YourtoolApp(opens)
-    app.apply_settings(UiConfig(vim=True))
+    app.chat.prompt.key_mode = build_key_mode(app.chat.prompt)
     return app
 
 
@@ -89,7 +90,7 @@ async def test_j_and_k_at_the_edge_recall_prompts(app):
 
 
 async def test_without_the_setting_escape_changes_no_mode(app):
-    app.apply_settings(UiConfig())
+    app.chat.prompt.key_mode = KeyMode()
     async with app.run_test() as pilot:
         await settle(pilot)
         await burst(pilot, *"ab", "escape", *"dd")

@@ -20,8 +20,8 @@ from yourtool.effects import (
     SideEffects,
     Verdict,
 )
-from yourtool.tui.linear.questions import Questions
-from yourtool.tui.linear.speaker import Speaker
+from yourtool.extensions.linear.questions import Questions
+from yourtool.extensions.linear.speaker import Speaker
 
 
 class TypedLines:

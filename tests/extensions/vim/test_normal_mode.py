@@ -4,8 +4,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from yourtool.tui.vim.normal_mode import leave_insert, press
-from yourtool.tui.vim.state import VimState
+from yourtool.extensions.vim.normal_mode import leave_insert, press
+from yourtool.extensions.vim.state import VimState
 
 
 def start(marked):

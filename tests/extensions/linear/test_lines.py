@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from yourtool.tui.linear.lines import Lines
+from yourtool.extensions.linear.lines import Lines
 
 
 class Stage:

@@ -7,6 +7,8 @@ from msgspec.structs import replace
 
 from yourtool.agent.commands.base import Choice
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
+from yourtool.extensions.linear.lines import Lines
+from yourtool.extensions.linear.speaker import Speaker
 from yourtool.text import escape_line
 from yourtool.tui.approval_lines import approval_line, argument_lines
 from yourtool.tui.approval_text import (
@@ -20,8 +22,6 @@ from yourtool.tui.approval_text import (
     build_edit,
     is_about_input,
 )
-from yourtool.tui.linear.lines import Lines
-from yourtool.tui.linear.speaker import Speaker
 from yourtool.tui.rule_text import build_rules_text, describe_rules, explain_rules
 
 _CONTINUES = "A backslash at the end of a line continues the text; an empty line changes nothing."

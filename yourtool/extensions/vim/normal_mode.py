@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from yourtool.tui.vim.motions import (
+from yourtool.extensions.vim.motions import (
     Motion,
     first_nonblank,
     get_motion,
     line_end,
     line_start,
 )
-from yourtool.tui.vim.state import Register, VimState
-from yourtool.tui.vim.text_objects import find_text_object
+from yourtool.extensions.vim.state import Register, VimState
+from yourtool.extensions.vim.text_objects import find_text_object
 
 MAX_UNDO = 100
 """Changes that can be undone."""

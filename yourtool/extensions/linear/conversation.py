@@ -34,12 +34,12 @@ from yourtool.agent.retention import delete_unused_sessions
 from yourtool.events.branches import BranchSelected
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
+from yourtool.extensions.linear.lines import Lines
+from yourtool.extensions.linear.questions import Questions
+from yourtool.extensions.linear.speaker import Speaker
 from yourtool.store.base import resolve_id
 from yourtool.text import storable
 from yourtool.tui.drafts import Draft
-from yourtool.tui.linear.lines import Lines
-from yourtool.tui.linear.questions import Questions
-from yourtool.tui.linear.speaker import Speaker
 from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.turn_runner import TurnRunner
 
