@@ -10,6 +10,7 @@ REMOVABLE = (
     "extensions/editors",
     "extensions/importers",
     "extensions/linear",
+    "extensions/repair",
     "extensions/settings_import",
     "extensions/vim",
     "tools/mcp",

@@ -27,8 +27,8 @@ OVER: dict[str, int] = {
 LEAST_LINES = 40
 SHORT = {
     "yourtool/__init__.py": "the version",
+    "yourtool/cli/command_rows.py": "the commands of extensions among those of the core",
     "yourtool/events/hooks.py": "the only fact about hooks",
-    "yourtool/extensions/editors/command.py": "a command",
     "yourtool/json_sizes.py": "the size that messages of other programs may have",
     "yourtool/late_modules.py": "how some modules are imported",
     "yourtool/prctl.py": "calls of the kernel",

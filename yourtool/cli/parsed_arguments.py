@@ -26,13 +26,9 @@ _OF_COMMANDS = (
     "until",
     "min_cost",
     "directory",
-    "older_than",
-    "keep",
-    "dry_run",
     "title",
     "force",
     "source",
-    "fix",
     "at",
     "cost_by",
     "reprice",
@@ -90,7 +86,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         effort=options["effort"],
         session_dir=options["session_dir"],
         no_color=options["no_color"],
-        options=options,
+        options=options if options.get("command") else {},
     )
     _reject_conflicts(arguments, formatted=options["output_format"] is not None)
     return arguments

@@ -3,12 +3,12 @@
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Never
 
 from yourtool import __version__, extensions
+from yourtool.cli.command_rows import with_extensions
 from yourtool.cli.run_options import add_command_options, add_run_options
 from yourtool.cli.sessions_parser import add_sessions_actions
 from yourtool.errors import UsageError
@@ -289,24 +289,7 @@ def _add_completion_arguments(completion: argparse.ArgumentParser) -> None:
     add_command_options(completion)
 
 
-_Rows = dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]
-
-
-def _with_extensions(core: _Rows) -> _Rows:
-    """Return the rows of the core with those of extensions, each at its place."""
-    rows = list(core.items())
-    for each in extensions.find_commands():
-        at = [name for name, _ in rows].index(each.before)
-        rows.insert(at, (each.name, (each.summary, partial(_add_arguments_of, each))))
-    return dict(rows)
-
-
-def _add_arguments_of(command: extensions.Command, parser: argparse.ArgumentParser) -> None:
-    extensions.load_command(command).add_arguments(parser)
-    add_command_options(parser)
-
-
-COMMANDS: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = _with_extensions(
+COMMANDS = with_extensions(
     {
         "sessions": ("list, show, search and export sessions", add_sessions_actions),
         "models": ("list models, prices and missing keys", _add_models_arguments),
@@ -322,6 +305,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = 
         "config": ("show and check settings and their sources", _add_config_arguments),
         "doctor": ("check settings, keys, terminal and store", add_command_options),
         "completion": ("print a script with which a shell completes", _add_completion_arguments),
-    }
+    },
+    extensions.find_commands(),
 )
 """The commands with their summaries and arguments."""

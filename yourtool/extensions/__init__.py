@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from yourtool.paths import Paths
     from yourtool.store.base import SessionStore
     from yourtool.store.forks import Outcome
+    from yourtool.store.sqlite.store import SqliteStore
     from yourtool.tui.widgets.key_mode import KeyMode
     from yourtool.tui.widgets.prompt import Prompt
 
 
 class CommandModule(Protocol):
-    """A module with the arguments of a command and its effect."""
+    """A command of the command line."""
 
     def add_arguments(self, parser: "ArgumentParser", /) -> None:
         """Add the arguments of the command to its parser."""
@@ -33,6 +34,20 @@ class CommandModule(Protocol):
 
     def run(self, paths: "Paths", arguments: "Arguments", /) -> int:
         """Run the command and return the exit code."""
+        ...
+
+
+class SessionActionModule(Protocol):
+    """An action of `yourtool sessions`."""
+
+    def add_arguments(self, parser: "ArgumentParser", /) -> None:
+        """Add the arguments of the action to its parser."""
+        ...
+
+    async def run(
+        self, session_id: str, store: "SqliteStore", paths: "Paths", arguments: "Arguments", /
+    ) -> int:
+        """Run the action for the session of its argument `id`, if any; return the exit code."""
         ...
 
 
@@ -72,12 +87,12 @@ class KeyModeModule(Protocol):
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """A command of the command line."""
+    """A command of the command line, or an action of one."""
 
     name: str
     summary: str
     module: str
-    """A `CommandModule` in the folder of the extension."""
+    """A `CommandModule` or a `SessionActionModule`."""
     before: str = ""
     """The command that follows it in lists."""
 
@@ -87,6 +102,8 @@ class Extension(Struct, frozen=True, kw_only=True):
 
     folder: str
     commands: tuple[Command, ...] = ()
+    session_actions: tuple[Command, ...] = ()
+    """Actions of `yourtool sessions`."""
     session_importer: str = ""
     """A `SessionImporter`, for files of other programs."""
     line_interface: str = ""
@@ -110,6 +127,27 @@ _ROWS = (
     Extension(folder="importers", session_importer="importers.importing"),
     Extension(folder="linear", line_interface="linear.conversation"),
     Extension(
+        folder="repair",
+        session_actions=(
+            Command(
+                name="prune",
+                summary="delete old sessions, and attachments that no message refers to",
+                module="repair.prune_command",
+                before="replay",
+            ),
+            Command(
+                name="check",
+                summary="look for damage in stored sessions",
+                module="repair.check_command",
+            ),
+            Command(
+                name="salvage",
+                summary="replace a damaged database by one with every row that can be read",
+                module="repair.salvage_command",
+            ),
+        ),
+    ),
+    Extension(
         folder="settings_import",
         commands=(
             Command(
@@ -130,6 +168,16 @@ EXTENSIONS = tuple(each for each in _ROWS if each.folder in _FOLDERS)
 def find_commands() -> Iterator[Command]:
     """Yield the commands of all extensions."""
     return (command for each in EXTENSIONS for command in each.commands)
+
+
+def find_session_actions() -> Iterator[Command]:
+    """Yield the actions of `yourtool sessions` of all extensions."""
+    return (action for each in EXTENSIONS for action in each.session_actions)
+
+
+def load_session_action(name: str) -> SessionActionModule:
+    """Import an action of `yourtool sessions`."""
+    return _load(next(each.module for each in find_session_actions() if each.name == name))
 
 
 def load_command(command: Command) -> CommandModule:

@@ -17,7 +17,8 @@ from yourtool.errors import (
     ServerError,
 )
 from yourtool.providers.scripted import Scripted, calls, fails, says, thinks
-from yourtool.store.checks import check_session
+
+check_session = pytest.importorskip("yourtool.extensions.repair.checks").check_session
 
 ERRORS = (
     AuthError,

@@ -21,8 +21,9 @@ from yourtool.extensions.importers.source import Source
 from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.store.checks import find_problems
 from yourtool.store.pi_export import to_pi
+
+find_problems = pytest.importorskip("yourtool.extensions.repair.checks").find_problems
 
 ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
 FILES = Path(__file__).parent / "files"

@@ -13,10 +13,11 @@ from yourtool.extensions.importers.parts import MAX_UNKNOWN_BYTES
 from yourtool.extensions.importers.source import Source
 from yourtool.messages.message import Role
 from yourtool.providers.scripted import Scripted, says
-from yourtool.store.checks import find_problems
 from yourtool.store.exports import from_jsonl, to_jsonl
 from yourtool.store.forks import import_session
 from yourtool.store.pi_export import to_pi
+
+find_problems = pytest.importorskip("yourtool.extensions.repair.checks").find_problems
 
 pytestmark = pytest.mark.req("R-SEED-06")
 

@@ -11,9 +11,10 @@ from yourtool.events.sessions import EntryImported
 from yourtool.extensions.importers import parts
 from yourtool.extensions.importers.importing import import_foreign
 from yourtool.extensions.importers.source import Source
-from yourtool.store.checks import find_problems
 from yourtool.store.exports import from_jsonl, to_jsonl
 from yourtool.store.pi_export import to_pi
+
+find_problems = pytest.importorskip("yourtool.extensions.repair.checks").find_problems
 
 pytestmark = pytest.mark.req("R-SEED-06")
 AT = "2026-04-03T09:00:00.000Z"

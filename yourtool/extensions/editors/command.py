@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 
 from yourtool.cli.arguments import Arguments, build_run_options
+from yourtool.cli.run_options import add_command_options
 from yourtool.config import install_defaults, load_report
 from yourtool.errors import UsageError
 from yourtool.extensions import editors
@@ -14,7 +15,8 @@ _LIBRARY = "acp"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add nothing: the command has no arguments of its own."""
+    """Add the arguments of the command."""
+    add_command_options(parser)
 
 
 def run(paths: Paths, arguments: Arguments) -> int:

@@ -8,6 +8,7 @@ from msgspec import Struct, convert
 
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
+from yourtool.cli.run_options import add_command_options
 from yourtool.config import install_defaults
 from yourtool.extensions.settings_import.importing import PEERS, Importer, Item, Peer, Report
 from yourtool.paths import Paths
@@ -36,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--from", dest="peer", choices=tuple(PEERS), metavar="|".join(PEERS), help="default: all"
     )
     parser.add_argument("--dry-run", action="store_true", help="only report, write nothing")
+    add_command_options(parser)
 
 
 def run(paths: Paths, arguments: Arguments) -> int:

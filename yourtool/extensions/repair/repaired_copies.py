@@ -13,6 +13,15 @@ from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallStarted
 from yourtool.events.sessions import SessionCreated, SessionForked
 from yourtool.events.turns import TurnStarted
+from yourtool.extensions.repair.checks import (
+    StoredContents,
+    find_message_problems,
+    find_wrong_parts,
+    has_wrong_hash,
+    list_entries,
+    list_images,
+    list_references,
+)
 from yourtool.file_images import FileImage, RecordedChange
 from yourtool.ids import new_id, new_session_id
 from yourtool.messages.blocks import (
@@ -25,15 +34,6 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import now
 from yourtool.store.base import SessionStore
-from yourtool.store.checks import (
-    StoredContents,
-    find_message_problems,
-    find_wrong_parts,
-    has_wrong_hash,
-    list_entries,
-    list_images,
-    list_references,
-)
 from yourtool.store.forks import with_new_ids
 from yourtool.store.lost_results import add_lost_results
 from yourtool.store.texts import hash_text

@@ -1,20 +1,20 @@
-"""`yourtool sessions check` and `salvage`: what is wrong with stored sessions, and what is not."""
+"""`yourtool sessions check`: problems of stored sessions, and their sound copies."""
 
-import sqlite3
+from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
+from yourtool.cli.run_options import add_command_options
 from yourtool.errors import StoreError
+from yourtool.extensions.repair import checks, repaired_copies
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.store.base import Problem, SessionStore
-from yourtool.store.checks import check_session
-from yourtool.store.repaired_copies import find_repaired_copies, write_repaired_copy
-from yourtool.store.sqlite.salvage import TableRows, salvage
+from yourtool.store.sqlite.store import SqliteStore
 
 
 class CheckedSession(Struct, frozen=True, kw_only=True):
@@ -27,14 +27,29 @@ class CheckedSession(Struct, frozen=True, kw_only=True):
     """The sound copy that `--fix` wrote."""
 
 
-async def check_sessions(
-    session_id: str, store: SessionStore, paths: Paths, arguments: Arguments
-) -> ExitCode:
+class Options(Struct, frozen=True):
+    """The options of the action."""
+
+    fix: bool = False
+    """Store what is sound as a new session."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the action."""
+    parser.add_argument("id", nargs="?", default="", metavar="ID", help="default: all sessions")
+    parser.add_argument(
+        "--fix", action="store_true", help="store what is sound of a damaged session as a new one"
+    )
+    add_command_options(parser)
+
+
+async def run(session_id: str, store: SqliteStore, paths: Paths, arguments: Arguments) -> ExitCode:
     """Print the problems of a session, or of all if `session_id` is empty.
 
     The exit code is 1 if there are problems, unless each damaged session has a sound copy now. No
     copy is written into a damaged file.
     """
+    fix = convert(arguments.options, Options).fix
     ids = (session_id,) if session_id else await store.find_ids("sess_")
     of_store = await _find_problems(lambda: store.find_damage(None))
     is_file_damaged = any(each.kind == "file" for each in of_store)
@@ -42,16 +57,16 @@ async def check_sessions(
     if of_store and (is_file_damaged or not session_id):
         found.append(CheckedSession(session_id=None, problems=of_store))
     for each in ids:
-        problems = await _find_problems(partial(check_session, store, each, paths.blobs))
+        problems = await _find_problems(partial(checks.check_session, store, each, paths.blobs))
         if problems:
-            can_fix = arguments.fix and not is_file_damaged
+            can_fix = fix and not is_file_damaged
             copy_id = await _write_copy(store, each, paths, arguments) if can_fix else None
             found.append(CheckedSession(session_id=each, problems=problems, copy_id=copy_id))
     if arguments.json:
         print_json({"ok": not found, "checked": len(ids), "sessions": found})
     else:
         _print_found(found, len(ids))
-        if arguments.fix and is_file_damaged:
+        if fix and is_file_damaged:
             print_lines("No copy was written, because the database file itself is damaged.")
     is_sound = all(each.copy_id is not None for each in found)
     return ExitCode.ANSWERED if is_sound else ExitCode.FAILED
@@ -65,52 +80,17 @@ async def _find_problems(find: Callable[[], Awaitable[Sequence[Problem]]]) -> Se
         return (Problem(kind="file", id="", text=str(error)),)
 
 
-def salvage_store(paths: Paths, arguments: Arguments) -> ExitCode:
-    """Save what can be read of a damaged database in a new one, and print what is lost.
-
-    Raises:
-        StoreError: the database is in use, or nothing of it can be read.
-    """
-    try:
-        done = salvage(paths.database)
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(f"`{paths.database}` was not salvaged: {error}") from error
-    if arguments.json:
-        print_json(done)
-        return ExitCode.ANSWERED
-    rows = [
-        (each.table, f"{each.saved:,} rows saved", _describe_lost(each)) for each in done.tables
-    ]
-    print_table(rows)
-    for session_id in done.restored_sessions:
-        print_lines(f"The title and the model of {session_id} are lost.")
-    print_lines(
-        f"The file as it was is now {done.damaged}. `yourtool sessions check` shows which sessions"
-        " have lost something."
-    )
-    return ExitCode.ANSWERED
-
-
-def _describe_lost(rows: TableRows) -> str:
-    if not rows.lost_count:
-        return "none lost"
-    more = (
-        f" and {rows.lost_count - len(rows.lost):,} more"
-        if rows.lost_count > len(rows.lost)
-        else ""
-    )
-    return f"at most {rows.lost_count:,} lost: row {', '.join(map(str, rows.lost))}{more}"
-
-
 async def _write_copy(
     store: SessionStore, session_id: str, paths: Paths, arguments: Arguments
 ) -> str | None:
     """Return the id of a sound copy, which can exist; None if the copy has problems too."""
-    for earlier in await find_repaired_copies(store, session_id):
-        if not await check_session(store, earlier, paths.blobs):
+    for earlier in await repaired_copies.find_repaired_copies(store, session_id):
+        if not await checks.check_session(store, earlier, paths.blobs):
             return earlier
-    copy_id = await write_repaired_copy(store, session_id, arguments.workspace, paths.blobs)
-    return None if await check_session(store, copy_id, paths.blobs) else copy_id
+    copy_id = await repaired_copies.write_repaired_copy(
+        store, session_id, arguments.workspace, paths.blobs
+    )
+    return None if await checks.check_session(store, copy_id, paths.blobs) else copy_id
 
 
 def _print_found(found: Sequence[CheckedSession], count: int) -> None:

@@ -17,16 +17,16 @@ from yourtool.events.model_calls import LlmCallCompleted, RequestPart
 from yourtool.events.sessions import SessionForked, SessionImported
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import TurnStarted
+from yourtool.extensions.repair.checks import check_session, find_problems
+from yourtool.extensions.repair.repaired_copies import write_repaired_copy
 from yourtool.file_images import ABSENT_FILE, FileImage, RecordedChange
 from yourtool.ids import new_id
 from yourtool.messages.blocks import DocumentBlock, ImageSource, TextBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.store.checks import check_session, find_problems
 from yourtool.store.exports import from_jsonl, to_jsonl
 from yourtool.store.forks import fork, import_session
 from yourtool.store.redaction import redact
-from yourtool.store.repaired_copies import write_repaired_copy
 from yourtool.store.texts import hash_text
 
 

@@ -8,10 +8,11 @@ import pytest
 from tests.store.turns import FactBuilder, changed
 from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import BlobError
+from yourtool.extensions.repair.pruning import find_old_sessions, prune
 from yourtool.messages.blocks import ImageBlock, ImageSource
 from yourtool.messages.message import now
 from yourtool.paths import resolve_paths
-from yourtool.store.pruning import MIN_AGE, find_old_sessions, prune
+from yourtool.store.unused_contents import MIN_AGE
 
 pytestmark = pytest.mark.req("R-PER-10")
 
