@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 REMOVABLE = (
+    "extensions/agents",
     "extensions/editors",
     "extensions/importers",
     "extensions/linear",

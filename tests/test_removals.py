@@ -76,7 +76,7 @@ def test_other_tests_pass_without_a_part(copy, home):
         "tests/extensions/settings_import",
         "tests/tools",
         "tests/cli",
-        "tests/agents",
+        "tests/extensions/agents",
     )
     some = (*places, "-k", "mcp or server or acp or editor")
     for tests in (tables, some):

@@ -379,6 +379,7 @@ def test_models_reports_which_are_configured_and_why_others_are_not(run, monkeyp
     assert "OPENAI_API_KEY" in table
 
 
+@pytest.mark.needs("extensions/agents")
 def test_models_marks_an_agent_without_its_program(run):
     config_file(resolve_paths()).write_text(
         f"[agents.there]\ncommand = ['{sys.executable}']\n"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from yourtool import extensions
 from yourtool.agent import learned_routes
 from yourtool.agent.budgets import Budgets, JudgeBudget
 from yourtool.agent.delegation import Delegation, WorkerPlan
@@ -17,7 +18,6 @@ from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.input.clipboard import read_clipboard_content
 from yourtool.agent.routes import Routes
 from yourtool.agent.routing_rules import DefaultModels, RoutingRules, find_default_models
-from yourtool.agent.session.agents import open_agents
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.project_checks import find_checks
@@ -396,5 +396,5 @@ class Runtime:
             budget=Budget(max_requests=options.max_turns, max_cost=options.max_cost),
             tool_ids=tool_ids,
         )
-        env.agents = open_agents(config.agents, env)
+        env.agents = extensions.open_agents(config.agents, env)
         return env

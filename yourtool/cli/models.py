@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from yourtool.agents.session_agents import build_command
+from yourtool import extensions
 from yourtool.amounts import format_age
 from yourtool.cli import model_trials
 from yourtool.cli.arguments import Arguments
@@ -93,7 +93,7 @@ def _find_problem(model: Model, registry: Registry, config: Config, workspace: P
     name = ModelId.parse(model.id).name
     if model.provider == AGENT and (agent := config.agents.get(name)) is not None:
         try:
-            build_command(name, agent, workspace)
+            extensions.build_agent_command(name, agent, workspace)
         except AdapterError as error:
             return f"{error.message}."
     return registry.configuration_problem(model.provider)

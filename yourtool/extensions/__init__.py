@@ -11,16 +11,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
+from yourtool.errors import InvalidRequestError
+
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session_environment import OtherAgents, SessionEnvironment
+    from yourtool.agent_config import AgentConfig
     from yourtool.cli.arguments import Arguments
     from yourtool.paths import Paths
     from yourtool.store.base import SessionStore
     from yourtool.store.forks import Outcome
     from yourtool.store.sqlite.store import SqliteStore
+    from yourtool.tools.process import ShellCommand
     from yourtool.tui.widgets.key_mode import KeyMode
     from yourtool.tui.widgets.prompt import Prompt
 
@@ -61,6 +66,24 @@ class SessionImporter(Protocol):
 
         Raises:
             UsageError: no session can be read.
+        """
+        ...
+
+
+class AgentsModule(Protocol):
+    """A module with other agents that answer as models."""
+
+    def open_agents(
+        self, config: "Mapping[str, AgentConfig]", env: "SessionEnvironment", /
+    ) -> "OtherAgents":
+        """Return the agents of a session; none is started yet."""
+        ...
+
+    def build_command(self, name: str, config: "AgentConfig", workspace: Path, /) -> "ShellCommand":
+        """Return the command of an agent; blocks on the file system.
+
+        Raises:
+            InvalidRequestError: there is no such program.
         """
         ...
 
@@ -108,11 +131,14 @@ class Extension(Struct, frozen=True, kw_only=True):
     """A `SessionImporter`, for files of other programs."""
     line_interface: str = ""
     """A `LineInterface`, for `[ui] linear`."""
+    agents: str = ""
+    """An `AgentsModule`, for `[agents]`."""
     key_mode: str = ""
     """A `KeyModeModule`, for `[ui] vim`."""
 
 
 _ROWS = (
+    Extension(folder="agents", agents="agents.session_agents"),
     Extension(
         folder="editors",
         commands=(
@@ -193,6 +219,29 @@ def load_session_importer() -> SessionImporter | None:
 def load_line_interface() -> LineInterface | None:
     """Import the interface that appends lines, if there is such an extension."""
     return _load_first(each.line_interface for each in EXTENSIONS)
+
+
+def open_agents(
+    config: "Mapping[str, AgentConfig]", env: "SessionEnvironment"
+) -> "OtherAgents | None":
+    """Return the other agents of a session; None: the user has none, or no extension for them."""
+    module = _load_agents() if config else None
+    return module.open_agents(config, env) if module is not None else None
+
+
+def build_agent_command(name: str, config: "AgentConfig", workspace: Path) -> "ShellCommand":
+    """Return the command of another agent; blocks on the file system.
+
+    Raises:
+        InvalidRequestError: there is no such program, or no extension for agents.
+    """
+    if (module := _load_agents()) is None:
+        raise InvalidRequestError("This installation has no extension for agents")
+    return module.build_command(name, config, workspace)
+
+
+def _load_agents() -> AgentsModule | None:
+    return _load_first(each.agents for each in EXTENSIONS)
 
 
 def load_key_mode() -> KeyModeModule | None:

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yourtool.agents.agent import Agent
-from yourtool.agents.calls import ForeignCall
-from yourtool.agents.connection import Connection
-from yourtool.agents.messages import Asked, Ended, FileRequest, Reported, Said
+from yourtool.extensions.agents.agent import Agent
+from yourtool.extensions.agents.calls import ForeignCall
+from yourtool.extensions.agents.connection import Connection
+from yourtool.extensions.agents.messages import Asked, Ended, FileRequest, Reported, Said
 from yourtool.messages.blocks import canonical_json
 from yourtool.tools.process import ShellCommand
 

@@ -6,33 +6,23 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from yourtool import agents
+from yourtool.agent.history.summary_texts import render_conversation
+from yourtool.agent.session_environment import SessionEnvironment, SettledAgent
 from yourtool.agent_config import AgentConfig
-from yourtool.agents.hand_over import Render
+from yourtool.config import Mode
 from yourtool.environment import is_key
 from yourtool.errors import InvalidRequestError
+from yourtool.extensions import agents
+from yourtool.extensions.agents.hand_over import Render
 from yourtool.files import expand_home
 from yourtool.models import Model, ModelId
 from yourtool.tools.environments import Environments
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.toolset import Toolbox
-from yourtool.tools.workspace_watch import CommandChanges, WorkspaceWatch
+from yourtool.tools.workspace_watch import WorkspaceWatch
 
 if TYPE_CHECKING:
-    from yourtool.agents.adapter import AgentAdapter
-
-
-class SettledAgent(Struct, frozen=True):
-    """What is to be reported when a turn of an agent has ended."""
-
-    changes: tuple[CommandChanges, ...] = ()
-    """Changes that are not in the journal yet."""
-    unasked: tuple[str, ...] = ()
-    """The files that it changed without a question during the turn."""
-    problem: str = ""
-    """How stopping it failed."""
+    from yourtool.extensions.agents.adapter import AgentAdapter
 
 
 class SessionAgents:
@@ -102,6 +92,22 @@ class SessionAgents:
         if (config := self._config.get(name)) is None or not config.command:
             raise InvalidRequestError(describe_missing(name))
         return build_command(name, config, self._workspace)
+
+
+def open_agents(config: Mapping[str, AgentConfig], env: SessionEnvironment) -> SessionAgents:
+    """Return the agents of a session; none is started yet."""
+
+    def find_problem() -> str | None:
+        if env.is_worker:
+            return "An agent cannot do the task of a worker: its tools cannot be limited."
+        if env.gate.mode is Mode.PLAN:
+            return (
+                "Plan mode is on, and nothing holds an agent to reading: choose another mode, or"
+                " another model for the plan."
+            )
+        return None
+
+    return SessionAgents(config, env.workspace.root, env.watch, render_conversation, find_problem)
 
 
 def build_command(name: str, config: AgentConfig, workspace: Path) -> ShellCommand:

@@ -10,11 +10,11 @@ import pytest
 
 from tests.agent.harness import User, names, play
 from tests.provider_server import Reply
-from yourtool.agents import adapter, agent, process
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallFailed, LlmCallStarted
 from yourtool.events.tools import ToolFailed
+from yourtool.extensions.agents import adapter, agent, process
 from yourtool.messages.message import Role
 
 CALL = {"toolCallId": "c1", "title": "Look", "kind": "read"}

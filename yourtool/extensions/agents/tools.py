@@ -12,12 +12,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from yourtool.agents.adapter import AGENT_REPORT, AgentAdapter, PendingCall
-from yourtool.agents.agent import FoundChanges, always, never
-from yourtool.agents.calls import ForeignCall
-from yourtool.agents.messages import RESOURCE_NOT_FOUND, Asked, FileRequest, find_option
 from yourtool.effects import Preview, SideEffects, Subject, ToolDefinition, ToolHints
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.extensions.agents.adapter import AGENT_REPORT, AgentAdapter, PendingCall
+from yourtool.extensions.agents.agent import FoundChanges, always, never
+from yourtool.extensions.agents.calls import ForeignCall
+from yourtool.extensions.agents.messages import RESOURCE_NOT_FOUND, Asked, FileRequest, find_option
 from yourtool.messages.blocks import TextBlock
 from yourtool.permissions import configured_places
 from yourtool.permissions.rules import AGENT_CALL

@@ -1,17 +1,12 @@
-"""The other agents that a session uses as models: when it can, and what their turns use."""
+"""The adapter and the tools of a turn: those of a model, or of another agent."""
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import suppress
 
 from msgspec import Struct
 
-from yourtool.agent.history.summary_texts import render_conversation
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import loop
-from yourtool.agent_config import AgentConfig
-from yourtool.agents.session_agents import SessionAgents
-from yourtool.config import Mode
 from yourtool.errors import YourtoolError
 from yourtool.models import Model
 from yourtool.providers.base import Adapter
@@ -25,22 +20,6 @@ class TurnMeans(Struct, frozen=True):
 
     adapter: Adapter
     toolbox: Toolbox
-
-
-def open_agents(config: Mapping[str, AgentConfig], env: SessionEnvironment) -> SessionAgents:
-    """Return the agents of a session; none is started yet."""
-
-    def find_problem() -> str | None:
-        if env.is_worker:
-            return "An agent cannot do the task of a worker: its tools cannot be limited."
-        if env.gate.mode is Mode.PLAN:
-            return (
-                "Plan mode is on, and nothing holds an agent to reading: choose another mode, or"
-                " another model for the plan."
-            )
-        return None
-
-    return SessionAgents(config, env.workspace.root, env.watch, render_conversation, find_problem)
 
 
 async def import_turn(registry: Registry, catalogue: Catalogue, model: str) -> None:

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from yourtool.agents.calls import as_table, clean_line
-from yourtool.agents.messages import INTERNAL_ERROR
-from yourtool.agents.process import AgentProcess
+from yourtool.extensions.agents.calls import as_table, clean_line
+from yourtool.extensions.agents.messages import INTERNAL_ERROR
+from yourtool.extensions.agents.process import AgentProcess
 from yourtool.tools.process import ShellCommand
 
 _log = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """The adapter of an agent: one prompt of it is several replies, which end where it needs us.
 
-A reply with a call ends, so that our loop admits and runs the call; `yourtool.agents.tools` answers
+A reply with a call ends, so that our loop admits and runs the call; `tools.py` answers
 the agent. The next request has the result, and continues the same prompt.
 """
 
@@ -11,10 +11,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agents.agent import Agent
-from yourtool.agents.calls import ForeignCall, clean_line
-from yourtool.agents.hand_over import NextPrompt, Render, SeenMessages
-from yourtool.agents.messages import (
+from yourtool.effects import ToolDefinition
+from yourtool.errors import AdapterError, InvalidRequestError, OtherAdapterError
+from yourtool.events.deltas import MessageComplete, StreamEvent, TokenUsage
+from yourtool.extensions.agents.agent import Agent
+from yourtool.extensions.agents.calls import ForeignCall, clean_line
+from yourtool.extensions.agents.hand_over import NextPrompt, Render, SeenMessages
+from yourtool.extensions.agents.messages import (
     AgentEvent,
     AgentRequest,
     Asked,
@@ -23,9 +26,6 @@ from yourtool.agents.messages import (
     Reported,
     Said,
 )
-from yourtool.effects import ToolDefinition
-from yourtool.errors import AdapterError, InvalidRequestError, OtherAdapterError
-from yourtool.events.deltas import MessageComplete, StreamEvent, TokenUsage
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, canonical_json
 from yourtool.messages.message import Message, Role

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from yourtool import __version__
-from yourtool.agents.calls import ForeignCall, as_table, read_text
-from yourtool.agents.connection import AgentRequestError, Connection
-from yourtool.agents.messages import (
+from yourtool.errors import AdapterError, InvalidRequestError, OtherAdapterError
+from yourtool.extensions.agents.calls import ForeignCall, as_table, read_text
+from yourtool.extensions.agents.connection import AgentRequestError, Connection
+from yourtool.extensions.agents.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     AgentEvent,
@@ -26,7 +27,6 @@ from yourtool.agents.messages import (
     find_option,
     read_request,
 )
-from yourtool.errors import AdapterError, InvalidRequestError, OtherAdapterError
 from yourtool.tables import is_table
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.workspace_watch import CommandChanges, WorkspaceWatch
