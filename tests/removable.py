@@ -10,6 +10,7 @@ REMOVABLE = (
     "extensions/agents",
     "extensions/editors",
     "extensions/importers",
+    "extensions/lab",
     "extensions/linear",
     "extensions/repair",
     "extensions/settings_import",

@@ -147,15 +147,8 @@ def _add_models_arguments(models: argparse.ArgumentParser) -> None:
         action="store_true",
         help="query the providers and look for local model servers",
     )
-    models.add_argument(
-        "--ask",
-        action="store_true",
-        help="with `--probe`: test with small requests what models can do; free ones, or MODEL …",
-    )
-    models.add_argument(
-        "--yes", action="store_true", help="with `--ask`: test models that cost money, too"
-    )
-    models.add_argument("words", nargs="*", metavar="MODEL", help="with `--ask`: test only these")
+    if (trials := extensions.load_model_trials()) is not None:
+        trials.add_arguments(models)
     add_command_options(models)
 
 
@@ -173,28 +166,8 @@ def _add_route_arguments(route: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="show what a swap of this session to `--model` would change",
     )
-    route.add_argument(
-        "--with",
-        dest="file",
-        type=Path,
-        metavar="FILE",
-        help="with `replay`: rules instead of the stored ones",
-    )
-    route.add_argument(
-        "--prices",
-        dest="prices_file",
-        type=Path,
-        metavar="FILE",
-        help="with `replay`: a `prices.toml`",
-    )
-    route.add_argument(
-        "--models",
-        dest="models_file",
-        type=Path,
-        metavar="FILE",
-        help="with `replay`: a `models.toml`, for example with other windows",
-    )
-    _add_since(route)
+    if (replay := extensions.load_route_replay()) is not None:
+        replay.add_arguments(route)
     add_command_options(route)
 
 

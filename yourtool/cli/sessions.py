@@ -19,7 +19,6 @@ from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.cli.session_exports import export_session
 from yourtool.cli.session_imports import import_file
 from yourtool.cli.session_removal import delete_stored_session, forget_user, list_removals
-from yourtool.cli.session_replay import replay_session
 from yourtool.cli.session_tree import show_tree
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
@@ -100,8 +99,6 @@ async def _run(paths: Paths, arguments: Arguments) -> int:
                 await list_removals(store, as_json=arguments.json)
             case "tree":
                 await show_tree(session_id, store, arguments)
-            case "replay":
-                return await replay_session(store, paths, arguments)
             case "show":
                 return await _show(session_id, store, as_json=arguments.json)
             case action:

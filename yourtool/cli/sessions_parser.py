@@ -76,13 +76,6 @@ def _add_forget_options(forget: argparse.ArgumentParser) -> None:
     add_command_options(forget)
 
 
-def _add_replay_options(replay: argparse.ArgumentParser) -> None:
-    replay.add_argument(
-        "source", metavar="FILE | ID", help="an exported session, or the id of a stored one"
-    )
-    add_command_options(replay)
-
-
 def _add_search_options(search: argparse.ArgumentParser) -> None:
     search.add_argument(
         "query", nargs="*", metavar="WORD", help="without WORD: the prompts of these sessions"
@@ -148,10 +141,6 @@ _ACTIONS = with_extensions(
         "delete": ("delete a session permanently", _add_delete_options),
         "forget": ("remove the id of a user from all messages", _add_forget_options),
         "removals": ("list what was deleted: when, which session, why", add_command_options),
-        "replay": (
-            "play a session again, offline, with its stored replies and results",
-            _add_replay_options,
-        ),
     },
     extensions.find_session_actions(),
 )

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from yourtool.agent_config import AgentConfig
     from yourtool.cli.arguments import Arguments
     from yourtool.paths import Paths
+    from yourtool.providers.catalogue.models import Catalogue
+    from yourtool.providers.registry import Registry
     from yourtool.store.base import SessionStore
     from yourtool.store.forks import Outcome
     from yourtool.store.sqlite.store import SqliteStore
@@ -53,6 +55,26 @@ class SessionActionModule(Protocol):
         self, session_id: str, store: "SqliteStore", paths: "Paths", arguments: "Arguments", /
     ) -> int:
         """Run the action for the session of its argument `id`, if any; return the exit code."""
+        ...
+
+
+class ModelTrials(Protocol):
+    """A module that tests with small requests what models can do."""
+
+    def add_arguments(self, parser: "ArgumentParser", /) -> None:
+        """Add options to `yourtool models`."""
+        ...
+
+    def test_models(
+        self, file: Path, arguments: "Arguments", registry: "Registry", catalogue: "Catalogue", /
+    ) -> tuple[list[str], bool]:
+        """Test the models that the user chose, and store each result in `file`.
+
+        Returns messages for the user, and whether every model answered.
+
+        Raises:
+            UsageError: nothing can be tested, or the user did not agree.
+        """
         ...
 
 
@@ -127,6 +149,10 @@ class Extension(Struct, frozen=True, kw_only=True):
     commands: tuple[Command, ...] = ()
     session_actions: tuple[Command, ...] = ()
     """Actions of `yourtool sessions`."""
+    route_replay: str = ""
+    """A `CommandModule`, for `yourtool route replay`."""
+    model_trials: str = ""
+    """A `ModelTrials`, for `yourtool models --ask`."""
     session_importer: str = ""
     """A `SessionImporter`, for files of other programs."""
     line_interface: str = ""
@@ -152,6 +178,18 @@ _ROWS = (
     ),
     Extension(folder="importers", session_importer="importers.importing"),
     Extension(folder="linear", line_interface="linear.conversation"),
+    Extension(
+        folder="lab",
+        session_actions=(
+            Command(
+                name="replay",
+                summary="play a session again, offline, with its stored replies and results",
+                module="lab.session_replay",
+            ),
+        ),
+        route_replay="lab.route_replay",
+        model_trials="lab.model_trials",
+    ),
     Extension(
         folder="repair",
         session_actions=(
@@ -209,6 +247,16 @@ def load_session_action(name: str) -> SessionActionModule:
 def load_command(command: Command) -> CommandModule:
     """Import the module of a command."""
     return _load(command.module)
+
+
+def load_route_replay() -> CommandModule | None:
+    """Import the replay of stored decisions on models, if there is such an extension."""
+    return _load_first(each.route_replay for each in EXTENSIONS)
+
+
+def load_model_trials() -> ModelTrials | None:
+    """Import the tests of models, if there is such an extension."""
+    return _load_first(each.model_trials for each in EXTENSIONS)
 
 
 def load_session_importer() -> SessionImporter | None:

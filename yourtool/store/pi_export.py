@@ -161,7 +161,7 @@ class _Writer:
 
         Fields that name other entries have the ids of the imported file.
         """
-        raw = _read_entry(fact.text) if fact.system == SYSTEM else {}
+        raw = _read_entry(fact)
         if isinstance(kind := raw.get("type"), str) and kind:
             own = ("type", "id", "parentId", "timestamp")
             return self._add(fact, "", kind, {k: v for k, v in raw.items() if k not in own})
@@ -285,10 +285,12 @@ class _Writer:
         return {"type": "image", "data": data, "mimeType": block.media_type}
 
 
-def _read_entry(text: str) -> Mapping[str, Any]:
-    """Return an entry as it was imported; none if it is no JSON: a secret in it was replaced."""
+def _read_entry(fact: EntryImported) -> Mapping[str, Any]:
+    """Return an entry of pi; an empty one if it is no JSON, because a secret was replaced."""
+    if fact.system != SYSTEM:
+        return {}
     try:
-        value = msgspec.json.decode(text)
+        value = msgspec.json.decode(fact.text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
     return value if is_table(value) else {}

@@ -18,12 +18,13 @@ from tests.agent.harness import ALLOW, DENY, User, names, play
 from tests.provider_server import Reply
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import parse_input
-from yourtool.agent.replay.player import replay
 from yourtool.events.deltas import TextDelta
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Role
+
+replay = pytest.importorskip("yourtool.extensions.lab.replay.player").replay
 
 CALL = {"toolCallId": "c1", "title": "Run it", "kind": "execute"}
 END = {"toolCallId": "c1", "status": "completed"}

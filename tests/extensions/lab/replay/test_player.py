@@ -6,13 +6,13 @@ import pytest
 
 from tests.agent.harness import Bench, User, play
 from tests.store.turns import changed
-from yourtool.agent.replay.player import replay
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import InvalidRequestError, RateLimitError
 from yourtool.events.deltas import TextDelta
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.tools import ToolCompleted
 from yourtool.events.turns import TurnStarted
+from yourtool.extensions.lab.replay.player import replay
 from yourtool.ids import new_tool_use_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.providers.scripted import Scripted, calls, fails, says, thinks

@@ -1,6 +1,7 @@
 """`yourtool route replay`: what other rules, prices or windows would change about stored turns."""
 
 import asyncio
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -8,18 +9,12 @@ from pathlib import Path
 
 from yourtool.agent.cost_report import parse_since
 from yourtool.agent.runtime import Runtime
-from yourtool.agent.stored_routes import (
-    ChangedRoute,
-    ReplaySettings,
-    RouteReplay,
-    RouteStep,
-    replay_routes,
-)
 from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import RunOptions
 from yourtool.errors import ConfigError, UnknownModelError, UsageError
+from yourtool.extensions.lab import stored_routes
 from yourtool.files import is_file
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import Paths
@@ -49,6 +44,34 @@ _SLOTS = {
 }
 
 
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the options of `yourtool route replay`."""
+    parser.add_argument(
+        "--with",
+        dest="file",
+        type=Path,
+        metavar="FILE",
+        help="with `replay`: rules instead of the stored ones",
+    )
+    parser.add_argument(
+        "--prices",
+        dest="prices_file",
+        type=Path,
+        metavar="FILE",
+        help="with `replay`: a `prices.toml`",
+    )
+    parser.add_argument(
+        "--models",
+        dest="models_file",
+        type=Path,
+        metavar="FILE",
+        help="with `replay`: a `models.toml`, for example with other windows",
+    )
+    parser.add_argument(
+        "--since", default="", metavar="T", help="a date or time, or for example `24h`, `7d`, `2w`"
+    )
+
+
 def run(paths: Paths, arguments: Arguments) -> int:
     """Print what would change.
 
@@ -65,7 +88,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     return ExitCode.ANSWERED
 
 
-async def _replay(paths: Paths, arguments: Arguments) -> RouteReplay:
+async def _replay(paths: Paths, arguments: Arguments) -> "stored_routes.RouteReplay":
     since = parse_since(arguments.since, datetime.now(UTC)) if arguments.since else None
     for file in (arguments.file, arguments.prices_file, arguments.models_file):
         if file is not None and not is_file(file):
@@ -73,12 +96,14 @@ async def _replay(paths: Paths, arguments: Arguments) -> RouteReplay:
     options = RunOptions(workspace=arguments.workspace, model=None, mode=None, interactive=False)
     runtime = await Runtime.open(paths, options)
     try:
-        return await replay_routes(runtime.store, _build_settings(runtime, arguments), since)
+        return await stored_routes.replay_routes(
+            runtime.store, _build_settings(runtime, arguments), since
+        )
     finally:
         await runtime.close()
 
 
-def _build_settings(runtime: Runtime, arguments: Arguments) -> ReplaySettings:
+def _build_settings(runtime: Runtime, arguments: Arguments) -> "stored_routes.ReplaySettings":
     catalogue = Catalogue.load(runtime.paths, arguments.models_file, arguments.prices_file)
     found = runtime.paths.cache / discovery_cache.FILE_NAME
     discovery_cache.restore_discoveries(found, runtime.registry, catalogue)
@@ -93,7 +118,7 @@ def _build_settings(runtime: Runtime, arguments: Arguments) -> ReplaySettings:
             return ModelStatus(nothing, unconfigured=str(error))
         return ModelStatus(model, runtime.registry.find_problem(model))
 
-    return ReplaySettings(
+    return stored_routes.ReplaySettings(
         find_status=find_status,
         find_price=lambda model_id: find_status(model_id).model.price,
         build_policy=_read_rules(arguments.file, catalogue) if arguments.file else None,
@@ -132,7 +157,7 @@ def _read_rules(file: Path, catalogue: Catalogue) -> Callable[[str], Policy]:
     return build
 
 
-def _print(report: RouteReplay) -> None:
+def _print(report: "stored_routes.RouteReplay") -> None:
     count, plural = report.decisions, "s" * (report.decisions != 1)
     print_lines(f"{len(report.changes):,} of {count:,} decision{plural} would change.")
     if report.changes:
@@ -145,7 +170,7 @@ def _print(report: RouteReplay) -> None:
     print_lines(*_list_skipped(report))
 
 
-def _describe(change: ChangedRoute) -> tuple[str, ...]:
+def _describe(change: "stored_routes.ChangedRoute") -> tuple[str, ...]:
     price = f"{format_money(change.old_cost_usd)} → {format_money(change.new_cost_usd)}"
     if change.unpriced_requests:
         price = "unpriced"
@@ -161,12 +186,12 @@ def _describe(change: ChangedRoute) -> tuple[str, ...]:
     )
 
 
-def _name_step(step: RouteStep) -> str:
+def _name_step(step: "stored_routes.RouteStep") -> str:
     slot = _SLOTS.get(Slot(step.slot), step.slot) if step.slot in set(Slot) else step.slot
     return f"{slot} {step.rule_name}" if step.rule_name else slot
 
 
-def _list_skipped(report: RouteReplay) -> Iterator[str]:
+def _list_skipped(report: "stored_routes.RouteReplay") -> Iterator[str]:
     for each in report.skipped:
         decisions = "1 decision" if each.decisions == 1 else f"{each.decisions:,} decisions"
         yield f"{each.session_id}: not made again are {decisions}: {each.reason}"

@@ -4,7 +4,9 @@ Models of servers without a key are tested at once. Any other model is tested on
 names it and agrees.
 """
 
+import asyncio
 import sys
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,13 +15,26 @@ from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import ask, can_ask
 from yourtool.errors import AdapterError, UsageError
 from yourtool.events.deltas import TokenUsage
+from yourtool.extensions.lab import trial_requests
 from yourtool.models import Model
-from yourtool.providers.catalogue import discovery_cache, trial_requests
+from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.catalogue.trials import ModelTrial
 from yourtool.providers.prices import cost
 from yourtool.providers.registry import Registry
 from yourtool.text import escape, printable
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the options of `yourtool models --probe --ask`."""
+    parser.add_argument(
+        "--ask",
+        action="store_true",
+        help="with `--probe`: test with small requests what models can do; free ones, or MODEL …",
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="with `--ask`: test models that cost money, too"
+    )
+    parser.add_argument("words", nargs="*", metavar="MODEL", help="with `--ask`: test only these")
 
 
 def choose_models(
@@ -62,6 +77,20 @@ def is_free(model: Model, registry: Registry) -> bool:
     return price is None or not (price.input_per_mtok_usd or price.output_per_mtok_usd)
 
 
+def test_models(
+    file: Path, arguments: Arguments, registry: Registry, catalogue: Catalogue
+) -> tuple[list[str], bool]:
+    """Test the models that the user chose, and store each result in `file`.
+
+    Returns messages for the user, and whether every model answered.
+
+    Raises:
+        UsageError: nothing can be tested, or the user did not agree.
+    """
+    models = choose_models(arguments, registry, catalogue)
+    return asyncio.run(run_trials(file, models, registry, catalogue))
+
+
 async def run_trials(
     file: Path, models: Sequence[Model], registry: Registry, catalogue: Catalogue
 ) -> tuple[list[str], bool]:
@@ -93,11 +122,6 @@ async def run_trials(
     return notes, have_answered
 
 
-def format_trial(trial: ModelTrial | None) -> str:
-    """Return the date of test requests, for a column."""
-    return "" if trial is None else f"tested {trial.at:%Y-%m-%d}"
-
-
 def _require_consent(models: Sequence[Model]) -> None:
     """Ask on the terminal whether to test models that cost money.
 
@@ -121,7 +145,7 @@ def _estimate_price(model: Model) -> str:
     return f"({format_tokens(tokens)} tokens, {price})"
 
 
-def _describe(result: trial_requests.TrialResult) -> str:
+def _describe(result: "trial_requests.TrialResult") -> str:
     trial = result.trial
     words = {True: "yes", False: "no", None: "not shown"}
     window = "not shown" if trial.window is None else f"{trial.window:,} tokens"

@@ -6,7 +6,6 @@ from contextlib import aclosing
 import pytest
 
 from tests.agent.harness import Bench, User, play
-from yourtool.agent.replay.player import replay
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import (
     AuthError,
@@ -16,6 +15,7 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
+from yourtool.extensions.lab.replay.player import replay
 from yourtool.providers.scripted import Scripted, calls, fails, says, thinks
 
 check_session = pytest.importorskip("yourtool.extensions.repair.checks").check_session

@@ -20,13 +20,13 @@ from yourtool.config import Config, ProviderConfig
 from yourtool.credentials import Credentials
 from yourtool.errors import AdapterError
 from yourtool.events.deltas import MessageComplete, TokenUsage
+from yourtool.extensions.lab.trial_requests import TrialResult, run_trial
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.metadata import StopReason
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import Adapter
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.catalogue.trial_requests import TrialResult, run_trial
 from yourtool.providers.catalogue.trials import ModelTrial
 from yourtool.providers.estimate import estimate_text
 from yourtool.providers.registry import Registry

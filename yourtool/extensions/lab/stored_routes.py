@@ -14,8 +14,6 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from yourtool.agent.remade_routes import LoadedRules, RouteMaker, StoredSettings
-from yourtool.agent.route_costs import COPIES, PriceChange, RequestPrices
 from yourtool.agent.route_records import COST, SKILLS, restore_turn
 from yourtool.events.catalog import AnyFact
 from yourtool.events.sessions import (
@@ -31,6 +29,8 @@ from yourtool.events.turns import (
     RoutingSnapshot,
     TurnStarted,
 )
+from yourtool.extensions.lab.remade_routes import LoadedRules, RouteMaker, StoredSettings
+from yourtool.extensions.lab.route_costs import COPIES, PriceChange, RequestPrices
 from yourtool.messages.blocks import canonical_json
 from yourtool.models import Model, Price
 from yourtool.routing.policy import Policy

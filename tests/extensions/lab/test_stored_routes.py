@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from tests.agent.harness import BLIND, MODEL, OTHER, PRICE, SMALL, Bench, DefaultModels, play
 from tests.providers.histories import image
-from yourtool.agent.stored_routes import ReplaySettings, replay_routes
 from yourtool.agent_config import RoutingConfig
 from yourtool.errors import AuthError, ErrorClass, SwapRefusedError
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.turns import RouteDecided, RoutingSnapshot, TurnStarted
+from yourtool.extensions.lab.stored_routes import ReplaySettings, replay_routes
 from yourtool.messages.blocks import TextBlock
 from yourtool.models import Price
 from yourtool.providers.scripted import Scripted, fails, says

@@ -4,29 +4,41 @@ import asyncio
 import os
 import re
 import sys
+from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from yourtool.agent.replay import player
 from yourtool.agent.session.known_secrets import find_known_secrets, mask_secrets
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json
+from yourtool.cli.run_options import add_command_options
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.events.catalog import AnyFact
+from yourtool.extensions.lab.replay import player
 from yourtool.files import path_exists
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.store.base import SessionStore, resolve_id
 from yourtool.store.exports import from_jsonl, read_export, to_jsonl
+from yourtool.store.sqlite.store import SqliteStore
 from yourtool.text import printable
 
 _BLOBS = "blobs"
 
 
-async def replay_session(store: SessionStore, paths: Paths, arguments: Arguments) -> ExitCode:
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the action."""
+    parser.add_argument(
+        "source", metavar="FILE | ID", help="an exported session, or the id of a stored one"
+    )
+    add_command_options(parser)
+
+
+async def run(session_id: str, store: SqliteStore, paths: Paths, arguments: Arguments) -> ExitCode:
     """Print the transcript of a replay; the exit code is 1 if it differs from the recording."""
+    del session_id
     file = Path(arguments.source)
     with TemporaryDirectory(prefix="yourtool-replay-") as directory:
         scratch = Path(directory)

@@ -11,13 +11,6 @@ from msgspec.structs import replace
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
-from yourtool.agent.replay.mocks import (
-    ReplayedHooks,
-    ReplayedModel,
-    ReplayedTools,
-    UncountedCalls,
-)
-from yourtool.agent.replay.recording import GivenFact, RecordedTurn, read_recording
 from yourtool.agent.routes import Routes
 from yourtool.agent.routing_rules import examine_rules
 from yourtool.agent.session_environment import SessionEnvironment
@@ -32,6 +25,13 @@ from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.model_calls import LlmCallFailed, is_silent
 from yourtool.events.sessions import SessionCreated
 from yourtool.events.turns import TurnStarted
+from yourtool.extensions.lab.replay.mocks import (
+    ReplayedHooks,
+    ReplayedModel,
+    ReplayedTools,
+    UncountedCalls,
+)
+from yourtool.extensions.lab.replay.recording import GivenFact, RecordedTurn, read_recording
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
 from yourtool.masking import Mask

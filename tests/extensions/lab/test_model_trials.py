@@ -6,8 +6,8 @@ import pytest
 
 from tests.cli.command_line import CommandLine
 from tests.e2e.terminal import YOURTOOL, Terminal
+from tests.extensions.lab.test_trials import Server
 from tests.provider_server import ProviderServer, Reply
-from tests.providers.catalogue.test_trials import Server
 
 PAID = "anthropic:claude-sonnet-4-6"
 

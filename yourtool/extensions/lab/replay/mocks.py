@@ -6,7 +6,6 @@ from typing import Any
 
 from yourtool.agent.history.state import State
 from yourtool.agent.hooks.hooks import Hooks
-from yourtool.agent.replay.recording import RecordedTurn, Step
 from yourtool.agent.turn.loops import RepeatedCalls
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import (
@@ -25,6 +24,7 @@ from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import MessageComplete, MessageStart, StreamEvent, TokenUsage
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
 from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.extensions.lab.replay.recording import RecordedTurn, Step
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolResultBlock
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import StopReason
