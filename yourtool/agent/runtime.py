@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from yourtool import extensions
-from yourtool.agent import learned_routes
 from yourtool.agent.budgets import Budgets, JudgeBudget
 from yourtool.agent.delegation import Delegation, WorkerPlan
 from yourtool.agent.estimates import RequestEstimates
@@ -270,7 +269,7 @@ class Runtime:
             structured_output=self.options.output_schema is not None,
         )
         if (config := self.config.routing).patterns:
-            routes.learned = learned_routes.LearnedRoutes(self.store, str(workspace), config)
+            routes.learned = extensions.open_learned_routes(self.store, str(workspace), config)
         return routes
 
     def build_estimates(self, workspace: Path, snapshot: ToolSnapshot) -> RequestEstimates:

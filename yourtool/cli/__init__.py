@@ -116,7 +116,7 @@ def _dispatch(arguments: Arguments, paths: Paths, handover: Handover | None) -> 
     return _run_interface(arguments, paths, handover)
 
 
-def _import_command(name: str) -> extensions.CommandModule | Any:
+def _import_command(name: str) -> Any:
     for each in extensions.find_commands():
         if each.name == name:
             return extensions.load_command(each)

@@ -7,128 +7,30 @@ the program imports none of them: it finds in this table what they offer, and im
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from yourtool.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.learned_routing import LearnedRouting
     from yourtool.agent.session_environment import OtherAgents, SessionEnvironment
-    from yourtool.agent_config import AgentConfig
-    from yourtool.cli.arguments import Arguments
-    from yourtool.paths import Paths
-    from yourtool.providers.catalogue.models import Catalogue
-    from yourtool.providers.registry import Registry
+    from yourtool.agent_config import AgentConfig, RoutingConfig
+    from yourtool.extensions.ports import (
+        AgentsModule,
+        CommandModule,
+        KeyModeModule,
+        LearnedRoutesModule,
+        LineInterface,
+        ModelTrials,
+        SessionActionModule,
+        SessionImporter,
+    )
     from yourtool.store.base import SessionStore
-    from yourtool.store.forks import Outcome
-    from yourtool.store.sqlite.store import SqliteStore
     from yourtool.tools.process import ShellCommand
-    from yourtool.tui.widgets.key_mode import KeyMode
-    from yourtool.tui.widgets.prompt import Prompt
-
-
-class CommandModule(Protocol):
-    """A command of the command line."""
-
-    def add_arguments(self, parser: "ArgumentParser", /) -> None:
-        """Add the arguments of the command to its parser."""
-        ...
-
-    def run(self, paths: "Paths", arguments: "Arguments", /) -> int:
-        """Run the command and return the exit code."""
-        ...
-
-
-class SessionActionModule(Protocol):
-    """An action of `yourtool sessions`."""
-
-    def add_arguments(self, parser: "ArgumentParser", /) -> None:
-        """Add the arguments of the action to its parser."""
-        ...
-
-    async def run(
-        self, session_id: str, store: "SqliteStore", paths: "Paths", arguments: "Arguments", /
-    ) -> int:
-        """Run the action for the session of its argument `id`, if any; return the exit code."""
-        ...
-
-
-class ModelTrials(Protocol):
-    """A module that tests with small requests what models can do."""
-
-    def add_arguments(self, parser: "ArgumentParser", /) -> None:
-        """Add options to `yourtool models`."""
-        ...
-
-    def test_models(
-        self, file: Path, arguments: "Arguments", registry: "Registry", catalogue: "Catalogue", /
-    ) -> tuple[list[str], bool]:
-        """Test the models that the user chose, and store each result in `file`.
-
-        Returns messages for the user, and whether every model answered.
-
-        Raises:
-            UsageError: nothing can be tested, or the user did not agree.
-        """
-        ...
-
-
-class SessionImporter(Protocol):
-    """A module that imports sessions of other programs."""
-
-    async def import_sessions(
-        self, store: "SessionStore", content: bytes, file: Path, workspace: Path, blobs: Path, /
-    ) -> "Sequence[Outcome]":
-        """Store the sessions in a file; `-` is standard input.
-
-        Raises:
-            UsageError: no session can be read.
-        """
-        ...
-
-
-class AgentsModule(Protocol):
-    """A module with other agents that answer as models."""
-
-    def open_agents(
-        self, config: "Mapping[str, AgentConfig]", env: "SessionEnvironment", /
-    ) -> "OtherAgents":
-        """Return the agents of a session; none is started yet."""
-        ...
-
-    def build_command(self, name: str, config: "AgentConfig", workspace: Path, /) -> "ShellCommand":
-        """Return the command of an agent; blocks on the file system.
-
-        Raises:
-            InvalidRequestError: there is no such program.
-        """
-        ...
-
-
-class LineInterface(Protocol):
-    """A module with an interface that appends lines."""
-
-    async def open_conversation(
-        self, runtime: "Runtime", resume: str | None, *, continue_last: bool, first_prompt: str
-    ) -> None:
-        """Show the session of the command line until the user quits.
-
-        `resume` is the id of a session, or empty: the user chooses one.
-        """
-        ...
-
-
-class KeyModeModule(Protocol):
-    """A module with other keys for the prompt."""
-
-    def build_key_mode(self, prompt: "Prompt", /) -> "KeyMode":
-        """Return the keys, which start in the mode of an empty prompt."""
-        ...
 
 
 class Command(Struct, frozen=True, kw_only=True):
@@ -149,6 +51,8 @@ class Extension(Struct, frozen=True, kw_only=True):
     commands: tuple[Command, ...] = ()
     session_actions: tuple[Command, ...] = ()
     """Actions of `yourtool sessions`."""
+    learned_routes: str = ""
+    """A `LearnedRoutesModule`, for `[routing] patterns`."""
     route_replay: str = ""
     """A `CommandModule`, for `yourtool route replay`."""
     model_trials: str = ""
@@ -187,6 +91,7 @@ _ROWS = (
                 module="lab.session_replay",
             ),
         ),
+        learned_routes="lab.learned_routes",
         route_replay="lab.route_replay",
         model_trials="lab.model_trials",
     ),
@@ -239,32 +144,32 @@ def find_session_actions() -> Iterator[Command]:
     return (action for each in EXTENSIONS for action in each.session_actions)
 
 
-def load_session_action(name: str) -> SessionActionModule:
+def load_session_action(name: str) -> "SessionActionModule":
     """Import an action of `yourtool sessions`."""
     return _load(next(each.module for each in find_session_actions() if each.name == name))
 
 
-def load_command(command: Command) -> CommandModule:
+def load_command(command: Command) -> "CommandModule":
     """Import the module of a command."""
     return _load(command.module)
 
 
-def load_route_replay() -> CommandModule | None:
+def load_route_replay() -> "CommandModule | None":
     """Import the replay of stored decisions on models, if there is such an extension."""
     return _load_first(each.route_replay for each in EXTENSIONS)
 
 
-def load_model_trials() -> ModelTrials | None:
+def load_model_trials() -> "ModelTrials | None":
     """Import the tests of models, if there is such an extension."""
     return _load_first(each.model_trials for each in EXTENSIONS)
 
 
-def load_session_importer() -> SessionImporter | None:
+def load_session_importer() -> "SessionImporter | None":
     """Import what reads the sessions of other programs, if there is such an extension."""
     return _load_first(each.session_importer for each in EXTENSIONS)
 
 
-def load_line_interface() -> LineInterface | None:
+def load_line_interface() -> "LineInterface | None":
     """Import the interface that appends lines, if there is such an extension."""
     return _load_first(each.line_interface for each in EXTENSIONS)
 
@@ -288,11 +193,33 @@ def build_agent_command(name: str, config: "AgentConfig", workspace: Path) -> "S
     return module.build_command(name, config, workspace)
 
 
-def _load_agents() -> AgentsModule | None:
+def _load_agents() -> "AgentsModule | None":
     return _load_first(each.agents for each in EXTENSIONS)
 
 
-def load_key_mode() -> KeyModeModule | None:
+def open_learned_routes(
+    store: "SessionStore", workspace: str, config: "RoutingConfig"
+) -> "LearnedRouting | None":
+    """Return the past turns of a workspace; None: there is no such extension."""
+    module = _load_learned_routes()
+    return module.open_learned_routes(store, workspace, config) if module is not None else None
+
+
+async def describe_models(store: "SessionStore", workspace: str) -> "Mapping[str, str]":
+    """Return the figures of models in the past turns of a workspace; blocks for an import.
+
+    Raises:
+        StoreError: the past turns cannot be read.
+    """
+    module = _load_learned_routes()
+    return await module.describe_models(store, workspace) if module is not None else {}
+
+
+def _load_learned_routes() -> "LearnedRoutesModule | None":
+    return _load_first(each.learned_routes for each in EXTENSIONS)
+
+
+def load_key_mode() -> "KeyModeModule | None":
     """Import the other keys for the prompt, if there is such an extension."""
     return _load_first(each.key_mode for each in EXTENSIONS)
 

@@ -2,24 +2,22 @@
 
 from collections.abc import Callable, Mapping
 
-from msgspec import Struct
-
-from yourtool.agent.evaluation import ModelFigures, PastTurn, measure
 from yourtool.agent.history.state import State
-from yourtool.agent.past_turns import named_paths, read_past_turns, read_turns_of
+from yourtool.agent.learned_routing import Proposal
 from yourtool.agent_config import RoutingConfig
 from yourtool.errors import StoreError
 from yourtool.events.turns import PolicyEvaluation
-from yourtool.messages.blocks import ImageBlock
-from yourtool.routing.patterns import (
+from yourtool.extensions.lab.evaluation import ModelFigures, PastTurn, measure
+from yourtool.extensions.lab.past_turns import named_paths, read_past_turns, read_turns_of
+from yourtool.extensions.lab.patterns import (
     MAX_OUTCOMES,
     Fingerprint,
     Outcome,
     PatternSettings,
-    Recommendation,
     build_fingerprint,
     recommend,
 )
+from yourtool.messages.blocks import ImageBlock
 from yourtool.routing.router import Candidate, RouteDecision, find_disagreement
 from yourtool.store.base import SessionStore
 
@@ -27,13 +25,21 @@ _RECENT_FACTS = 500
 """The end of the session that is read again before each turn."""
 
 
-class Proposal(Struct, frozen=True):
-    """What past turns propose for a turn."""
+def open_learned_routes(
+    store: SessionStore, workspace: str, config: RoutingConfig
+) -> "LearnedRoutes":
+    """Return the past turns of a workspace, a real path; none is loaded yet."""
+    return LearnedRoutes(store, workspace, config)
 
-    candidate: Candidate | None = None
-    reason: str = ""
-    """Why there is no candidate; empty: learned routing is off."""
-    recommendation: Recommendation | None = None
+
+async def describe_models(store: SessionStore, workspace: str) -> Mapping[str, str]:
+    """Return the figures of models in the past turns of a workspace.
+
+    Raises:
+        StoreError: the past turns cannot be read.
+    """
+    found = measure(await read_past_turns(store, workspace))
+    return {model: about for model, each in found.items() if (about := each.describe())}
 
 
 class LearnedRoutes:
@@ -89,7 +95,7 @@ class LearnedRoutes:
         if found is None:
             return Proposal(reason="there are no past turns in this directory")
         if (weakness := found.find_weakness(self._settings)) is not None:
-            return Proposal(reason=weakness, recommendation=found)
+            return Proposal(reason=weakness)
         figures = self._figures.get(found.best.model)
         about = figures.describe() if figures else None
         candidate = Candidate(
@@ -98,7 +104,7 @@ class LearnedRoutes:
             confidence=round(found.confidence, 4),
             alternatives=found.ranked,
         )
-        return Proposal(candidate, recommendation=found)
+        return Proposal(candidate)
 
     def advise(
         self,

@@ -2,7 +2,7 @@
 
 A verdict has a score and a confidence. What the user did afterwards (undo, retry) is the strongest
 sign, and a turn after which nothing happened yet the weakest. Verdicts change no turn and no choice
-of the user; they feed learned routing (`routing/patterns.py`).
+of the user; they feed learned routing (`patterns.py`).
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from yourtool.amounts import format_duration, format_money
-from yourtool.routing.patterns import Fingerprint, Outcome
+from yourtool.extensions.lab.patterns import Fingerprint, Outcome
 
 MIN_TURNS = 5
 """Turns of a model below which its figures are not shown."""

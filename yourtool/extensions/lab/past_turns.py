@@ -9,7 +9,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from yourtool.agent.evaluation import PastTurn, Signals, Verdict
 from yourtool.agent.routing_rules import iter_named_files
 from yourtool.errors import ToolFailure
 from yourtool.events.catalog import AnyFact
@@ -29,10 +28,11 @@ from yourtool.events.turns import (
     TurnEvaluated,
     TurnStarted,
 )
+from yourtool.extensions.lab.evaluation import PastTurn, Signals, Verdict
+from yourtool.extensions.lab.patterns import MAX_OUTCOMES, Fingerprint, build_fingerprint
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import Usage, UsageExtra
-from yourtool.routing.patterns import MAX_OUTCOMES, Fingerprint, build_fingerprint
 from yourtool.store.base import SessionStore
 
 EDIT_TOOLS = frozenset({"write_file", "edit_file", "apply_patch"})

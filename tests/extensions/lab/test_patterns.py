@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yourtool.routing.patterns import (
+from yourtool.extensions.lab.patterns import (
     NEIGHBOURS,
     Fingerprint,
     Outcome,

@@ -15,22 +15,22 @@ from tests.agent.harness import User, play
 from tests.provider_server import ProviderServer, Reply
 from yourtool.agent.commands.base import Choose
 from yourtool.agent.commands.models import list_models
-from yourtool.agent.evaluation import (
-    ModelFigures,
-    PastTurn,
-    Signals,
-    evaluate,
-    measure,
-)
-from yourtool.agent.past_turns import fold_turns, read_past_turns
 from yourtool.agent.route_preview import RoutePreview
 from yourtool.agent.runtime import Runtime
 from yourtool.config import Mode, RunOptions
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.turns import RouteDecided, RouteOverridden
+from yourtool.extensions.lab.evaluation import (
+    ModelFigures,
+    PastTurn,
+    Signals,
+    evaluate,
+    measure,
+)
+from yourtool.extensions.lab.past_turns import fold_turns, read_past_turns
+from yourtool.extensions.lab.patterns import Fingerprint
 from yourtool.paths import resolve_paths
-from yourtool.routing.patterns import Fingerprint
 from yourtool.store.forks import fork
 
 AT = datetime(2026, 11, 23, tzinfo=UTC)
