@@ -29,7 +29,6 @@ from yourtool.text import printable
 _log = logging.getLogger(__name__)
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-_MISSING = "`{}` has no effect, because its extension was removed from this installation"
 _FPS_VARIABLE = "TEXTUAL_FPS"
 """Textual's maximum frame rate: https://textual.textualize.io/api/constants/"""
 _SWITCH_SECONDS = 0.0005
@@ -176,8 +175,8 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         app.first_message = arguments.first_message
         app.apply_settings(config.ui)
         app.config_warnings = import_module("yourtool.cli.config").get_ui_warnings(paths, report)
-        if config.ui.vim:
-            _use_vim_keys(app)
+        if config.ui.vim and (vim := extensions.load_key_mode()) is not None:
+            app.chat.prompt.key_mode = vim.build_key_mode(app.chat.prompt)
         app.take_keys, app.shell_settings = take_keys, shell_settings
         if shows_early_prompt:
             app.replace_early_prompt()
@@ -188,19 +187,14 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
     return app.return_code or ExitCode.ANSWERED
 
 
-def _use_vim_keys(app: Any) -> None:
-    if (vim := extensions.load_key_mode()) is None:
-        app.config_warnings += (_MISSING.format("[ui] vim = true"),)
-    else:
-        app.chat.prompt.key_mode = vim.build_key_mode(app.chat.prompt)
-
-
 def _run_linear(arguments: Arguments, paths: Paths) -> int:
     """Run the interface that appends lines; the terminal stays in its line mode."""
     require_data_directory(paths)
     asyncio, linear = import_module("asyncio"), extensions.load_line_interface()
     if linear is None:
-        raise UsageError(_MISSING.format("[ui] linear = true"))
+        raise UsageError(
+            "`[ui] linear = true` needs the extension `linear`, which is not in this installation"
+        )
     _enable_gc()
     open_runtime = _runtime_opener(arguments, paths)
 

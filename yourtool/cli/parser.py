@@ -80,6 +80,11 @@ def split_prompt(argv: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _reject_mistyped_command(word: str) -> None:
+    if folder := extensions.find_removed(word):
+        raise UsageError(
+            f"unknown command `{word}`: the extension `{folder}` is not in this installation\n"
+            f"`yourtool -- {word}` sends it as a prompt."
+        )
     near = find_closest(word.lower(), COMMANDS, CLOSE)
     if near and not any(map(str.isspace, word)):
         raise UsageError(

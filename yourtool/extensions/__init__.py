@@ -139,6 +139,12 @@ def find_commands() -> Iterator[Command]:
     return (command for each in EXTENSIONS for command in each.commands)
 
 
+def find_removed(command: str) -> str:
+    """Return the folder of a removed extension that had a command; else an empty text."""
+    removed = (each for each in _ROWS if each.folder not in _FOLDERS)
+    return next((e.folder for e in removed if command in {c.name for c in e.commands}), "")
+
+
 def find_session_actions() -> Iterator[Command]:
     """Yield the actions of `yourtool sessions` of all extensions."""
     return (action for each in EXTENSIONS for action in each.session_actions)
