@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.removable import needs_all
+
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "yourtool").rglob("*.py"))
 SCRIPTS = [
@@ -128,6 +130,7 @@ def is_short(path: Path) -> bool:
     return lines < LEAST_LINES and not marks_package and not implements_port
 
 
+@needs_all
 def test_no_module_is_a_fragment():
     assert {name(path) for path in SOURCES if is_short(path)} == SHORT.keys()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.removable import find_needs
+from tests.removable import find_needs, needs_all
 from tests.test_session_features import find_functions
 from yourtool.cli import parser, run_options
 from yourtool.run_result import ExitCode
@@ -145,8 +145,7 @@ def _words(node: ast.AST) -> set[str]:
     return words | {word.partition("=")[0] for word in words if word.startswith("--")}
 
 
-@pytest.mark.needs("extensions/editors")
-@pytest.mark.needs("tools/mcp")
+@needs_all
 def test_every_argument_of_the_parser_is_given_by_a_test():
     files = [
         *sorted(
