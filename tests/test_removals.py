@@ -54,7 +54,7 @@ def copy(tmp_path, removed):
     for part in removed:
         for name in ("yourtool", "tests"):
             shutil.rmtree(tmp_path / "copy" / name / part)
-    for name in ("config", "themes", "docs", "pyproject.toml"):
+    for name in ("config", "themes", "docs", "pyproject.toml", "README.md", "Makefile"):
         (tmp_path / "copy" / name).symlink_to(ROOT / name)
     return tmp_path / "copy"
 

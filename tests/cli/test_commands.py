@@ -247,6 +247,7 @@ def test_config_check_lists_mistakes_in_keys_with_their_position(run):
     assert run("config", "check")[0] == 0
 
 
+@pytest.mark.needs("extensions/vim")
 @pytest.mark.req("R-TUI-23")
 @pytest.mark.parametrize(
     ("keys", "problem"),
@@ -452,6 +453,7 @@ def test_doctor_finds_a_local_model_server(run, monkeypatch):
     assert re.search(rf"local server +Ollama +1 model at {server.url}", out)
 
 
+@pytest.mark.needs("extensions/agents")
 @pytest.mark.req("R-CLI-04")
 def test_doctor_looks_for_the_programs_of_agents(run, home):
     agents = '[agents.shell]\ncommand = ["sh"]\n[agents.gone]\ncommand = ["./no-agent"]\n'

@@ -295,6 +295,7 @@ def test_invalid_sessions_command_exits_2(line, argv, words):
     assert words in err
 
 
+@pytest.mark.needs("extensions/importers")
 def test_invalid_export_is_rejected_and_not_stored(line, tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_text("hello\n")
