@@ -23,9 +23,17 @@ from benchmarks.terminal import Terminal
 from yourtool.agent.session.stored_facts import load_state
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.sessions import SessionCreated
+from yourtool.extensions.importers.builder import build_facts
+from yourtool.extensions.importers.transcript import (
+    Call,
+    Entry,
+    Prompt,
+    Reply,
+    Result,
+    Transcript,
+    What,
+)
 from yourtool.messages.blocks import TextBlock
-from yourtool.store.importers.builder import build_facts
-from yourtool.store.importers.transcript import Call, Entry, Prompt, Reply, Result, Transcript, What
 from yourtool.store.pages import read_page
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore

@@ -20,11 +20,11 @@ from msgspec.structs import replace
 
 from yourtool.agent.route_records import build_record
 from yourtool.agent.routes import to_routing_record
-from yourtool.agent.stored_routes import ReplaySettings, replay_routes
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.sessions import SessionCreated
 from yourtool.events.turns import RouteDecided, RoutingPolicyChanged, TurnStarted
+from yourtool.extensions.lab.stored_routes import ReplaySettings, replay_routes
 from yourtool.ids import new_id, new_session_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import PromptMessage, ReplyMessage

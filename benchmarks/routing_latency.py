@@ -9,9 +9,9 @@ import json
 import statistics
 import time
 
+from yourtool.extensions.lab.patterns import MAX_OUTCOMES, Outcome, build_fingerprint, recommend
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.routing.availability import Availability
-from yourtool.routing.patterns import MAX_OUTCOMES, Outcome, build_fingerprint, recommend
 from yourtool.routing.policy import Policy, PolicyFile, build_policy, parse_policy
 from yourtool.routing.predicates import TurnInput
 from yourtool.routing.router import (

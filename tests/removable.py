@@ -1,12 +1,24 @@
 """The parts of the program without which the other tests pass."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
+T = TypeVar("T", bound=Callable[..., Any])
 ROOT = Path(__file__).parents[1]
-REMOVABLE = ("acp", "tools/mcp")
+REMOVABLE = (
+    "extensions/agents",
+    "extensions/editors",
+    "extensions/importers",
+    "extensions/lab",
+    "extensions/linear",
+    "extensions/repair",
+    "extensions/settings_import",
+    "extensions/vim",
+    "tools/mcp",
+)
 
 
 def is_removed(part: str) -> bool:
@@ -22,3 +34,10 @@ def find_needs(tests: Iterable[str]) -> list[pytest.MarkDecorator]:
         for part in REMOVABLE
         if any(name.startswith(f"tests/{part}/") for name in names)
     ]
+
+
+def needs_all(test: T) -> T:
+    """Mark a test that compares something with all parts of the program."""
+    for part in REMOVABLE:
+        test = pytest.mark.needs(part)(test)
+    return test

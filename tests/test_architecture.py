@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.release import find_caches
+from tests.removable import needs_all
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "yourtool").rglob("*.py"))
@@ -29,7 +30,7 @@ OVER: dict[str, int] = {
 LEAST_LINES = 40
 SHORT = {
     "yourtool/__init__.py": "the version",
-    "yourtool/cli/acp.py": "a command",
+    "yourtool/cli/command_rows.py": "the commands of extensions among those of the core",
     "yourtool/events/hooks.py": "the only fact about hooks",
     "yourtool/json_sizes.py": "the size that messages of other programs may have",
     "yourtool/late_modules.py": "how some modules are imported",
@@ -42,9 +43,10 @@ SHORT = {
     "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
     "yourtool/tui/screens/partial_painting.py": "how rows are painted",
     "yourtool/tui/slices.py": "the time that long work may take",
-    "yourtool/tui/vim/state.py": "what Vim stores between keys",
+    "yourtool/extensions/vim/state.py": "what Vim stores between keys",
     "yourtool/threads.py": "an executor for the event loop",
     "yourtool/tui/screens/early_actions.py": "actions of the chat screen",
+    "yourtool/tui/widgets/key_mode.py": "what an extension replaces",
     "yourtool/tui/widgets/text_field.py": "a base of widgets",
     "yourtool/tui/widgets/wrapped_widget.py": "a base of widgets",
 }
@@ -57,6 +59,7 @@ LATE_IMPORTERS = {
     "yourtool/line_diff.py",  # the comparison of texts
     "yourtool/suggestions.py",  # the comparison of names
     "yourtool/cli/__init__.py",  # the chosen front end or command
+    "yourtool/extensions/__init__.py",  # what an extension offers
     "yourtool/providers/registry.py",  # the requested adapter
     "yourtool/permissions/shell/syntax.py",  # the parser of commands
     "yourtool/patterns.py",  # the patterns of rules and hooks
@@ -128,6 +131,7 @@ def is_short(path: Path) -> bool:
     return lines < LEAST_LINES and not marks_package and not implements_port
 
 
+@needs_all
 def test_no_module_is_a_fragment():
     assert {name(path) for path in SOURCES if is_short(path)} == SHORT.keys()
 

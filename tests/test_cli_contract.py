@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.removable import find_needs
+from tests.removable import find_needs, needs_all
 from tests.test_session_features import find_functions
 from yourtool.cli import parser, run_options
 from yourtool.run_result import ExitCode
@@ -35,7 +35,7 @@ OF_ALL = {"--model", "--cwd", "--session-dir", "--no-color"}
 """Options that the same code adds to all commands; they have rows as options of a run."""
 WITHOUT_EFFECT = {"acp --json", "mcp accept --json", "permissions edit --json"}
 """What is accepted because other actions of the command have it."""
-FOLDERS = ("acp", "agent", "cli", "e2e", "tools/mcp", "tui")
+FOLDERS = ("agent", "cli", "e2e", "extensions", "tools/mcp", "tui")
 
 
 @pytest.mark.parametrize(("part", "name"), ROWS)
@@ -145,8 +145,7 @@ def _words(node: ast.AST) -> set[str]:
     return words | {word.partition("=")[0] for word in words if word.startswith("--")}
 
 
-@pytest.mark.needs("acp")
-@pytest.mark.needs("tools/mcp")
+@needs_all
 def test_every_argument_of_the_parser_is_given_by_a_test():
     files = [
         *sorted(

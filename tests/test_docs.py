@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.removable import needs_all
 from yourtool import __version__
 from yourtool.agent.commands.table import COMMANDS
 from yourtool.cli import parser
@@ -101,9 +102,11 @@ def test_every_slash_command_on_a_page_exists():
     assert mentioned - {"proc", "run", "tmp"} <= known
 
 
+@needs_all
 @pytest.mark.req("R-QLT-06")
 def test_every_option_and_subcommand_on_a_page_exists():
-    sources = [*(ROOT / "yourtool/cli").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+    folders = ("yourtool/cli", "yourtool/extensions", "benchmarks")
+    sources = [source for folder in folders for source in (ROOT / folder).rglob("*.py")]
     text = "\n".join(source.read_text() for source in sources)
     options = {
         "--help",
@@ -117,6 +120,7 @@ def test_every_option_and_subcommand_on_a_page_exists():
     assert find_on_pages(r"(?:`|^)yourtool ([a-z]+)") <= parser.COMMANDS.keys()
 
 
+@needs_all
 def test_every_command_in_a_sentence_is_one_that_the_program_accepts():
     text = "\n".join(re.sub(r"(?ms)^ *```.*?^ *```$", "", page.read_text()) for page in PAGES)
     found = {" ".join(each.split()) for each in re.findall(r"`(yourtool\s[^`]+)`", text)}
@@ -227,8 +231,7 @@ def test_settings_on_a_page_are_valid(tmp_path):
         assert load_report(paths, {}).problems == (), name
 
 
-@pytest.mark.needs("acp")
-@pytest.mark.needs("tools/mcp")
+@needs_all
 def test_every_module_that_the_rules_for_changes_name_exists():
     named = set(re.findall(r"`([a-z_/]+/[a-z_]+\.py)`", (ROOT / "AGENTS.md").read_text("utf-8")))
     assert len(named) > 20

@@ -414,11 +414,13 @@ def test_example_of_the_page_about_exports_shows_the_secret_and_asks(own_home, m
     assert "[hidden key]" in (own_home.project / "notes.md").read_text()
 
 
+@pytest.mark.needs("extensions/importers")
+@pytest.mark.needs("extensions/settings_import")
 def test_example_of_the_page_about_imports_imports_a_session(own_home, model):
     line, *shown = split_lines(read_block("import.md", "$ yourtool sessions import"))
     file = own_home.path / line.split("~/")[1]
     file.parent.mkdir(parents=True)
-    file.write_bytes((ROOT / "tests/store/importers/files/codex.jsonl").read_bytes())
+    file.write_bytes((ROOT / "tests/extensions/importers/files/codex.jsonl").read_bytes())
     printed = own_home.run(line.removeprefix("$ ")).splitlines()
     assert printed[0] == shown[0]
     assert printed[-1].startswith(shown[-1].partition("sess_")[0])
@@ -431,7 +433,7 @@ def test_example_of_the_page_about_imports_imports_a_session(own_home, model):
     assert json.loads(own_home.run(re.sub(r"[][]", "", options)))
 
 
-@pytest.mark.needs("acp")
+@pytest.mark.needs("extensions/editors")
 def test_command_in_the_settings_of_an_editor_answers_it(own_home):
     [agent] = json.loads(read_block("acp.md", "{"))["agent_servers"].values()
     request = {"protocolVersion": 1, "clientCapabilities": {}}

@@ -33,7 +33,9 @@ MASK = Mask(["sk-abcdefghijklmnop", "aaaaaaaaaaaaaaaaaaaa"])
 BUILT = {
     "yourtool/wildcards.py: source": [WILDCARDS + "x"],
     "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
-    "yourtool/settings_import/targets.py: _LIST.format(effect)": [r"^[ \t]*allow[ \t]*=[ \t]*\["],
+    "yourtool/extensions/settings_import/targets.py: _LIST.format(effect)": [
+        r"^[ \t]*allow[ \t]*=[ \t]*\["
+    ],
     "yourtool/saved_settings.py: f'#\\\\s*{re.escape(key[0])}\\\\s*='": [r"#\s*theme\s*="],
     "yourtool/tui/transcript/search.py: '\\\\s+'.join(map(re.escape, words))": [r"ab\s+b"],
     "yourtool/tui/transcript/search.py: f'{between}\\\\s+{between}'.join(parts)": [

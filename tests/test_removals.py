@@ -1,4 +1,4 @@
-"""The program without the front end for editors, and without the client of MCP servers."""
+"""The program without one of its extensions, and without the client of MCP servers."""
 
 import json
 import os
@@ -9,9 +9,34 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.terminal import Terminal
 from tests.removable import REMOVABLE
 
 ROOT = Path(__file__).parents[1]
+COMMANDS = {
+    ("acp", "--help"): "extensions/editors",
+    ("import", "settings", "--help"): "extensions/settings_import",
+    ("sessions", "check", "--help"): "extensions/repair",
+    ("sessions", "prune", "--help"): "extensions/repair",
+    ("sessions", "replay", "--help"): "extensions/lab",
+    ("sessions", "salvage", "--help"): "extensions/repair",
+}
+"""The commands of parts that have some."""
+KEYS = {
+    "extensions/agents": "agents",
+    "extensions/lab": "routing.patterns",
+    "extensions/linear": "ui.linear",
+    "extensions/vim": "ui.vim",
+}
+SETTINGS = """
+[agents.other]
+command = ["other"]
+[routing]
+patterns = true
+[ui]
+linear = true
+vim = true
+"""
 pytestmark = [pytest.mark.remaining, *(pytest.mark.needs(part) for part in REMOVABLE)]
 
 
@@ -29,7 +54,7 @@ def copy(tmp_path, removed):
     for part in removed:
         for name in ("yourtool", "tests"):
             shutil.rmtree(tmp_path / "copy" / name / part)
-    for name in ("config", "themes", "docs", "pyproject.toml"):
+    for name in ("config", "themes", "docs", "pyproject.toml", "README.md", "Makefile"):
         (tmp_path / "copy" / name).symlink_to(ROOT / name)
     return tmp_path / "copy"
 
@@ -44,11 +69,43 @@ def run(copy, home, *words, module="yourtool"):
 def test_program_without_a_part_answers(copy, home, removed):
     done = run(copy, home, "-p", "hello", "-m", "demo:tour")
     assert done.returncode == 0 and done.stdout.strip(), done.stderr
-    for words in (("--help",), ("config", "check"), ("sessions", "list", "--json")):
+    for words in (
+        ("--help",),
+        ("config", "check"),
+        ("sessions", "list", "--json"),
+        ("models",),
+        ("route", "hello", "-m", "demo:tour"),
+        ("doctor",),
+    ):
         done = run(copy, home, *words)
-        assert done.returncode == 0, done.stderr
-    if "acp" in removed:
-        assert run(copy, home, "acp").returncode != 0, "the copy was run"
+        assert done.returncode == 0 or words == ("doctor",), done.stderr
+        assert "internal error" not in done.stderr
+
+
+def test_command_of_a_removed_part_is_unknown(copy, home, removed):
+    for words, part in COMMANDS.items():
+        done = run(copy, home, *words)
+        if part in removed:
+            assert done.returncode == 2 and done.stderr, done.stdout
+            assert "unknown command" in done.stderr or "invalid choice" in done.stderr
+        else:
+            assert done.returncode == 0 and "usage: yourtool" in done.stdout, done.stderr
+
+
+def test_first_screen_is_painted_without_a_part(copy, home, removed):
+    env = {"PYTHONPATH": str(copy), "YOURTOOL_HOME": str(home)}
+    with Terminal((sys.executable, "-m", "yourtool"), cwd=copy, env=env) as terminal:
+        terminal.wait("demo:tour|Welcome|/help")
+        terminal.say("/quit")
+        assert terminal.end() == 0
+
+
+def test_setting_of_a_removed_part_is_a_problem(copy, home, removed):
+    (home / "config.toml").write_text(SETTINGS)
+    done = run(copy, home, "config", "check")
+    for part, key in KEYS.items():
+        line = f"`{key}`: the extension `{part.rpartition('/')[2]}` is not in this installation"
+        assert (line in done.stderr) == (part in removed), done.stderr
 
 
 def test_configured_server_without_the_client_has_one_message(copy, home, removed):
@@ -67,12 +124,12 @@ def test_configured_server_without_the_client_has_one_message(copy, home, remove
     assert run(copy, home, "mcp", "remove", "b").returncode == 0
 
 
-@pytest.mark.timeout(600)
-def test_other_tests_pass_without_a_part(copy, home):
+@pytest.mark.timeout(900)
+def test_other_tests_pass_without_a_part(copy, home, removed):
     options = ("-q", "-x", "--tb=short", "--show-capture=no", "-p", "no:cacheprovider")
     tables = ("tests/test_cli_contract.py", "tests/test_promises.py", "tests/test_removals.py")
-    places = ("tests/agent", "tests/settings_import", "tests/tools", "tests/cli", "tests/agents")
+    places = ("tests/agent", "tests/extensions", "tests/tools", "tests/cli")
     some = (*places, "-k", "mcp or server or acp or editor")
-    for tests in (tables, some):
+    for tests in (tables, ("--collect-only", "tests"), *((some,) if len(removed) > 1 else ())):
         done = run(copy, home, *options, *tests, module="pytest")
         assert done.returncode == 0, done.stdout[-3000:]

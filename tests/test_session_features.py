@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.removable import find_needs
+
 ROOT = Path(__file__).parents[1]
 FEATURES = tomllib.loads((ROOT / "tests/session_features.toml").read_text())
 
@@ -19,7 +21,9 @@ def find_functions(path):
     return {each.name for each in tree.body if isinstance(each, functions)}
 
 
-@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize(
+    "feature", [pytest.param(name, marks=find_needs(FEATURES[name])) for name in FEATURES]
+)
 def test_feature_has_tests_that_exist(feature):
     names = FEATURES[feature]
     assert names == sorted(set(names))

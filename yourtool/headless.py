@@ -23,9 +23,9 @@ from msgspec.structs import replace
 from yourtool.agent.budgets import describe_warning
 from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.runtime import Runtime
-from yourtool.agent.session.agents import import_turn
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.session import Session
+from yourtool.agent.session.turn_means import import_turn
 from yourtool.amounts import format_duration
 from yourtool.config import RunOptions, install_defaults
 from yourtool.effects import Confirmation, Decision, Verdict

@@ -11,11 +11,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.validator.validate import errors, validate
+from yourtool import extensions
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import repair_session
 from yourtool.agent.history.state import State
-from yourtool.agent.learned_routes import LearnedRoutes
 from yourtool.agent.routes import Routes
 from yourtool.agent.routing_rules import DefaultModels, RoutingRules
 from yourtool.agent.session.project_trust import is_trusted
@@ -230,7 +230,7 @@ class Bench:
         routes = Routes(registry, self.availability, estimates, self.rules(defaults))
         if self.learning is not None:
             workspace = str(self.workspace.resolve())
-            routes.learned = LearnedRoutes(self.store, workspace, self.learning)
+            routes.learned = extensions.open_learned_routes(self.store, workspace, self.learning)
         env = SessionEnvironment(
             workspace=Workspace(self.workspace, (spill,)),
             project=self.workspace,

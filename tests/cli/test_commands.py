@@ -247,6 +247,7 @@ def test_config_check_lists_mistakes_in_keys_with_their_position(run):
     assert run("config", "check")[0] == 0
 
 
+@pytest.mark.needs("extensions/vim")
 @pytest.mark.req("R-TUI-23")
 @pytest.mark.parametrize(
     ("keys", "problem"),
@@ -379,6 +380,7 @@ def test_models_reports_which_are_configured_and_why_others_are_not(run, monkeyp
     assert "OPENAI_API_KEY" in table
 
 
+@pytest.mark.needs("extensions/agents")
 def test_models_marks_an_agent_without_its_program(run):
     config_file(resolve_paths()).write_text(
         f"[agents.there]\ncommand = ['{sys.executable}']\n"
@@ -451,6 +453,7 @@ def test_doctor_finds_a_local_model_server(run, monkeypatch):
     assert re.search(rf"local server +Ollama +1 model at {server.url}", out)
 
 
+@pytest.mark.needs("extensions/agents")
 @pytest.mark.req("R-CLI-04")
 def test_doctor_looks_for_the_programs_of_agents(run, home):
     agents = '[agents.shell]\ncommand = ["sh"]\n[agents.gone]\ncommand = ["./no-agent"]\n'

@@ -14,7 +14,10 @@ from yourtool.paths import resolve_paths
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 
-pytestmark = pytest.mark.usefixtures("own_logging")
+pytestmark = [
+    pytest.mark.usefixtures("own_logging"),
+    pytest.mark.needs("extensions/repair"),
+]
 TURNS = 40
 COMMANDS = (
     ("sessions", "list"),

@@ -213,6 +213,7 @@ def test_future_ids_and_path_like_names_are_replaced(line, import_file, exported
     use_session(line, session_id)
 
 
+@pytest.mark.needs("extensions/importers")
 @pytest.mark.parametrize(
     "deep",
     [

@@ -44,6 +44,7 @@ def test_session_is_deleted_in_a_terminal_without_a_question(line, tmp_path):
         assert terminal.end() == 0
 
 
+@pytest.mark.needs("extensions/repair")
 @pytest.mark.req("R-CRD-06")
 def test_records_of_deleted_sessions_have_time_session_and_reason(line):
     assert run_sessions(line, "removals") == "Nothing was deleted yet.\n"

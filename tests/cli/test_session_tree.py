@@ -8,8 +8,9 @@ import pytest
 pytestmark = [pytest.mark.usefixtures("own_logging"), pytest.mark.req("R-SEED-05")]
 
 
+@pytest.mark.needs("extensions/importers")
 def test_steps_are_shown_only_if_they_are_wanted(line):
-    file = Path(__file__).parents[1] / "store" / "importers" / "files" / "operator_flat.jsonl"
+    file = Path(__file__).parents[1] / "extensions/importers/files" / "operator_flat.jsonl"
     _, out, _ = line("sessions", "import", str(file), "--json")
     session_id = json.loads(out)["session_id"]
     assert "terminal" not in line("sessions", "tree", session_id)[1]

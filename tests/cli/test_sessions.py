@@ -1,7 +1,6 @@
 """`yourtool sessions search|export|import|fork` (R-PER-07, R-PER-08, R-PER-09; cli.md)."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -296,6 +295,7 @@ def test_invalid_sessions_command_exits_2(line, argv, words):
     assert words in err
 
 
+@pytest.mark.needs("extensions/importers")
 def test_invalid_export_is_rejected_and_not_stored(line, tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_text("hello\n")
@@ -373,28 +373,3 @@ def test_sessions_of_workers_are_listed_only_with_their_option(line):
     [worker] = [each["id"] for each in listed if each["id"] != session_id]
     assert {each["title"] for each in listed} == {"Go.", "Look."}
     assert "Look." in run_sessions(line, "show", worker)
-
-
-def test_session_of_another_program_is_imported_with_a_report_of_losses(line, tmp_path):
-    file = Path(__file__).parents[1] / "store" / "importers" / "files" / "claude_code.jsonl"
-    out = run_sessions(line, "import", str(file))
-    assert "a session of Claude Code" in out and "It ran in /home/me/shop" in out
-    assert "Not taken over: a block `hologram`, which no model gets." in out
-    again = json.loads(run_sessions(line, "import", str(file), "--json"))
-    assert again["already_imported"] and again["system"] == "Claude Code"
-    assert "Another answer" in run_sessions(line, "show", again["session_id"])
-
-
-@pytest.mark.req("R-PER-10")
-def test_old_sessions_are_deleted_after_a_confirmation(line):
-    ids = [start_session(line, prompt) for prompt in ("one", "two")]
-    listed = run_sessions(line, "prune", "--keep", "1", "--dry-run")
-    assert ids[0] in listed and ids[1] not in listed and "Would delete 1 session" in listed
-    code, _, err = line("sessions", "prune", "--keep", "1")
-    assert code == 2 and "`--yes` deletes" in err
-    pruned = json.loads(run_sessions(line, "prune", "--keep", "1", "--yes", "--json"))
-    assert [each["id"] for each in pruned["sessions"]] == [ids[0]]
-    assert [each["id"] for each in json.loads(run_sessions(line, "list", "--json"))] == [ids[1]]
-    assert "Deleted 0 sessions" in run_sessions(line, "prune", "--older-than", "1d")
-    code, _, err = line("sessions", "prune", "--older-than", "long ago")
-    assert code == 2 and "`--older-than long ago` is no time" in err

@@ -9,10 +9,11 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
-AGENT = Path(__file__).parent.parent / "agents" / "scripted_agent.py"
+AGENT = Path(__file__).parents[1] / "extensions/agents/scripted_agent.py"
 SCRIPT = [Reply("The vendor knows of it.")]
 
 
+@pytest.mark.needs("extensions/agents")
 @pytest.mark.remaining
 def test_agent_is_asked_swapped_and_undone(work, home, tmp_path):
     call = {"toolCallId": "c1", "title": "Edit\x1b[31m it", "kind": "edit"}

@@ -34,6 +34,7 @@ def stored_partial(database):
     return ""
 
 
+@pytest.mark.needs("extensions/repair")
 @pytest.mark.req("R-PER-02")
 def test_text_that_had_arrived_survives_a_kill_and_the_next_request_has_it(work, home, tmp_path):
     with ProviderServer([Reply(WORDS, pause=0.01), Reply("Yes, I stopped there.")]) as server:

@@ -9,6 +9,8 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.needs("extensions/linear")
+
 RUN = [("shell", {"command": "touch ran"})]
 
 

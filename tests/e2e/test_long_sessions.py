@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import long_sessions
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 from tests.store.turns import FactBuilder
 from yourtool.messages.blocks import TextBlock
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
+
+long_sessions = pytest.importorskip("benchmarks.long_sessions", exc_type=ModuleNotFoundError)
 
 MIB = 1024 * 1024
 GROWTH = 5.5

@@ -73,7 +73,9 @@ def test_prompt_is_usable_without_the_network(home, tmp_path):
         terminal.say("/quit")
         assert terminal.end() == 0
     assert "mcp" not in imported.read_text().split(), "no server is configured"
-    assert not {"acp", "yourtool.acp"} & {*imported.read_text().split()}, "no editor is served"
+    assert not {"acp", "yourtool.extensions.editors"} & {*imported.read_text().split()}, (
+        "no editor is served"
+    )
     asked = log.read_text().splitlines()
     assert asked and all("('127.0.0.1', " in call for call in asked), "`/models` asks this machine"
     assert [path.name for path in work.iterdir()] == ["a.txt"]

@@ -11,7 +11,7 @@ import pytest
 from tests.ecosystem.parts import NODE, find_script, find_sdk
 from tests.provider_server import ProviderServer, Reply
 
-pytestmark = [pytest.mark.ecosystem, pytest.mark.needs("acp")]
+pytestmark = [pytest.mark.ecosystem, pytest.mark.needs("extensions/editors")]
 
 YOURTOOL = str(Path(sys.executable).with_name("yourtool"))
 WRITE = ("write_file", {"path": "b.txt", "content": "b\n"})

@@ -76,7 +76,7 @@ def write_settings(home: Path, text: str, steps: list[dict]) -> None:
     fails = f"cat {files}/failure >&2; exit 1"
     agent = [
         sys.executable,
-        str(ROOT / "tests/agents/scripted_agent.py"),
+        str(ROOT / "tests/extensions/agents/scripted_agent.py"),
         f"{files}/steps",
         f"{files}/log",
     ]

@@ -110,7 +110,11 @@ def converse(home: Path, work: Path, text: str, *, is_linear: bool) -> bytes:
 
 @pytest.mark.security
 @pytest.mark.figure("payloads", part="conversation")
-@pytest.mark.parametrize("is_linear", [False, True], ids=["screen", "linear"])
+@pytest.mark.parametrize(
+    "is_linear",
+    [False, pytest.param(True, marks=pytest.mark.needs("extensions/linear"))],
+    ids=["screen", "linear"],
+)
 @pytest.mark.req("T17", "T18", "T19")
 def test_conversation_sends_no_command_of_a_payload(home, tmp_path, is_linear):
     allowed = get_commands(converse(home, tmp_path, PLAIN, is_linear=is_linear))

@@ -1,4 +1,4 @@
-"""Every type of event is shown with every payload, on the screen and in the linear mode.
+"""Every type of event is shown with every payload on the screen.
 
 A new type of event without a mark in what is shown fails until `SILENT` has the reason.
 """
@@ -12,10 +12,9 @@ import pytest
 from tests.e2e.terminal import Terminal
 from tests.security.shown_events import build_events, get_event_types, get_types_by_mark
 from tests.security.test_payloads import HOSTILE, PLAIN, SEQUENCE, check, get_commands
-from yourtool.tui.linear.speaker import Speaker
 
-_TEXT = HOSTILE.replace("'", "")
-_MARK = re.compile(r"tide(\d+)\.")
+TEXT = HOSTILE.replace("'", "")
+MARK = re.compile(r"tide(\d+)\.")
 _EDGES = "it shows the text of its neighbours"
 _OTHERS = "the slash command of its topic shows it: `test_surfaces.py`"
 _CARD = "the card of the call shows its results"
@@ -61,8 +60,6 @@ SILENT = {
     "UsageUpdate": "numbers",
 }
 """Types of events of which the conversation shows no text, with the reason."""
-NOT_IN_LINES = {"LlmCallStarted", "ThinkingDelta", "ToolOutputDelta", "ToolUseInputDelta"}
-"""What the linear mode does not write: it waits for what is complete."""
 MOVING = {"RetryScheduled"}
 """What the screen replaces by its own words."""
 
@@ -70,23 +67,11 @@ MOVING = {"RetryScheduled"}
 def find_types(shown: str) -> set[str]:
     """Return the types of events whose marks are in a text."""
     types = get_types_by_mark()
-    return {types[int(number)] for number in _MARK.findall(shown)}
+    return {types[int(number)] for number in MARK.findall(shown)}
 
 
 def test_every_type_of_event_has_an_example():
     assert {type(each) for each in build_events("")} == get_event_types()
-
-
-@pytest.mark.req("T17", "T18", "T19")
-def test_lines_of_every_type_of_event_have_no_command_of_a_payload():
-    written = list[str]()
-    speaker = Speaker(written.append)
-    for event in build_events(_TEXT):
-        speaker.apply(event)
-    shown = "".join(written)
-    check(shown.encode(), {b"\n"})
-    types = {each.__name__ for each in get_event_types()}
-    assert find_types(shown) == types - SILENT.keys() - NOT_IN_LINES
 
 
 def play(directory: Path, text: str) -> bytes:
@@ -111,7 +96,7 @@ def play(directory: Path, text: str) -> bytes:
 @pytest.mark.req("T17", "T18", "T19")
 def test_screen_of_every_type_of_event_has_no_command_of_a_payload(tmp_path):
     allowed = get_commands(play(tmp_path / "plain", PLAIN))
-    output = play(tmp_path / "hostile", _TEXT)
+    output = play(tmp_path / "hostile", TEXT)
     check(output, allowed)
     types = {each.__name__ for each in get_event_types()}
     shown = SEQUENCE.sub(b"", output).decode("utf-8", "replace")

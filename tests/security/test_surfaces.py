@@ -60,7 +60,7 @@ NO_TEXT_OF_OTHERS = {
     ("permissions", "edit"): "prints what `permissions list` prints",
     ("permissions", "remove"): "prints what `permissions list` prints",
     ("auth", "set"): "prints the name of a provider",
-    ("acp",): "prints JSON in ASCII; `tests/acp` has the texts in it",
+    ("acp",): "prints JSON in ASCII; `tests/extensions/editors` has the texts in it",
     ("auth", "remove"): "prints the name of a provider",
     ("auth", "test"): "prints an error of a provider, as `-p` does",
     ("config", "show"): "prints what `config check` reads",

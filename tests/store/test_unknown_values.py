@@ -11,7 +11,6 @@ from tests.store.turns import FactBuilder
 from yourtool.errors import UsageError
 from yourtool.events.codec import STORED_FACT
 from yourtool.providers.scripted import Scripted, says
-from yourtool.store.checks import find_problems
 from yourtool.store.export_lines import import_warnings
 from yourtool.store.exports import from_jsonl, to_jsonl
 from yourtool.store.forks import import_session
@@ -124,7 +123,8 @@ async def test_session_with_an_unknown_value_is_imported_without_problems(at, pl
     await play(session.send("and now?"))
     assert adapter.requests[-1].messages[-1].text == "and now?"
     await session.close()
-    assert [*find_problems(await bench.store.read(session_id), tmp_path)] == []
+    checks = pytest.importorskip("yourtool.extensions.repair.checks")
+    assert [*checks.find_problems(await bench.store.read(session_id), tmp_path)] == []
 
 
 @pytest.mark.parametrize("value", [7, None, ["a"], {"a": 1}])

@@ -33,7 +33,7 @@ from yourtool.messages.metadata import (
     StopReason,
 )
 from yourtool.messages.usage import Usage
-from yourtool.store.checks import hash_text
+from yourtool.store.texts import hash_text
 
 MODEL = "anthropic:claude-sonnet-4-6"
 PRICES = "2026-05-08"

@@ -28,6 +28,7 @@ from tests.tui.test_widget_states import (
     plan_request,
     waiting,
 )
+from yourtool import extensions
 from yourtool.agent.commands.base import (
     CallChanges,
     Choice,
@@ -259,10 +260,13 @@ async def stashed_draft(pilot):
     await press(pilot, *"a long thought", "ctrl+s")
 
 
-@state()
-async def normal_mode_of_vim(pilot):
-    pilot.app.chat.prompt.vim.is_on = True
-    await press(pilot, *"one two", "escape")
+if (vim := extensions.load_key_mode()) is not None:
+
+    @state()
+    async def normal_mode_of_vim(pilot):
+        prompt = pilot.app.chat.prompt
+        prompt.key_mode = vim.build_key_mode(prompt)
+        await press(pilot, *"one two", "escape")
 
 
 @state()

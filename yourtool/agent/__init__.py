@@ -4,6 +4,5 @@ from yourtool.late_modules import late_modules
 
 __getattr__ = late_modules(  # until a message
     __name__,
-    "learned_routes",
     "next_request",
 )

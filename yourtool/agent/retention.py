@@ -7,7 +7,7 @@ from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
 from yourtool.events.deltas import Notice
 from yourtool.messages.message import now
 from yourtool.paths import Paths
-from yourtool.store import pruning
+from yourtool.store import unused_contents
 from yourtool.store.base import SessionStore
 from yourtool.store.edits import delete_session
 
@@ -44,5 +44,5 @@ async def _delete(store: SessionStore, paths: Paths, days: int) -> int:
         deleted += 1
         await asyncio.sleep(_DELAY_SECONDS)
     if deleted:
-        await pruning.delete_unused_contents(store, paths, at, is_trial=False)
+        await unused_contents.delete_unused_contents(store, paths, at, is_trial=False)
     return deleted

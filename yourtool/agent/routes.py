@@ -8,10 +8,10 @@ from itertools import compress
 
 from msgspec.structs import replace
 
-from yourtool.agent import learned_routes
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.conversation import is_rejected_for_content
 from yourtool.agent.history.state import State
+from yourtool.agent.learned_routing import LearnedRouting
 from yourtool.agent.route_records import RecordedRoute, build_record
 from yourtool.agent.routing_rules import RoutingRules, find_prompt
 from yourtool.errors import AdapterError, ErrorClass, SwapRefusedError, UsageError
@@ -70,7 +70,7 @@ class Routes:
         self._availability = availability
         self._estimates = estimates
         self.rules = rules
-        self.learned: learned_routes.LearnedRoutes | None = None
+        self.learned: LearnedRouting | None = None
         """The past turns of the directory; None: they choose no models."""
         self.delegated_model: str | None = None
         """The model of a worker, from its task."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from yourtool.agent import learned_routes
+from yourtool import extensions
 from yourtool.agent.budgets import Budgets, JudgeBudget
 from yourtool.agent.delegation import Delegation, WorkerPlan
 from yourtool.agent.estimates import RequestEstimates
@@ -17,7 +17,6 @@ from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.input.clipboard import read_clipboard_content
 from yourtool.agent.routes import Routes
 from yourtool.agent.routing_rules import DefaultModels, RoutingRules, find_default_models
-from yourtool.agent.session.agents import open_agents
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.project_checks import find_checks
@@ -271,7 +270,7 @@ class Runtime:
             structured_output=self.options.output_schema is not None,
         )
         if (config := self.config.routing).patterns:
-            routes.learned = learned_routes.LearnedRoutes(self.store, str(workspace), config)
+            routes.learned = extensions.open_learned_routes(self.store, str(workspace), config)
         return routes
 
     def build_estimates(self, workspace: Path, snapshot: ToolSnapshot) -> RequestEstimates:
@@ -396,5 +395,5 @@ class Runtime:
             budget=Budget(max_requests=options.max_turns, max_cost=options.max_cost),
             tool_ids=tool_ids,
         )
-        env.agents = open_agents(config.agents, env)
+        env.agents = extensions.open_agents(config.agents, env)
         return env

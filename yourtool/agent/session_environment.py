@@ -35,12 +35,48 @@ from yourtool.tools.base import Delegator
 from yourtool.tools.environments import Environments
 from yourtool.tools.toolset import Toolbox, ToolSnapshot
 from yourtool.tools.workspace import Workspace
-from yourtool.tools.workspace_watch import WorkspaceWatch
+from yourtool.tools.workspace_watch import CommandChanges, WorkspaceWatch
 
 if TYPE_CHECKING:
-    from yourtool.agents.session_agents import SessionAgents
+    from yourtool.models import Model
+    from yourtool.providers.base import Adapter
     from yourtool.tools.sandbox.sandbox import Sandbox
     from yourtool.tools.servers.servers import ToolServers
+
+
+class SettledAgent(Struct, frozen=True):
+    """What is to be reported when a turn of another agent has ended."""
+
+    changes: tuple[CommandChanges, ...] = ()
+    """Changes that are not in the journal yet."""
+    unasked: tuple[str, ...] = ()
+    """The files that it changed without a question during the turn."""
+    problem: str = ""
+    """How stopping it failed."""
+
+
+class OtherAgents(Protocol):
+    """Other agents that answer as models of a session: an extension."""
+
+    def find_adapter(self, model: "Model") -> "Adapter":
+        """Return the adapter of an agent, which starts with its first request."""
+        ...
+
+    def build_toolbox(self, model: "Model") -> Toolbox:
+        """Return the tools of turns that an agent answers."""
+        ...
+
+    def abandon(self, model: "Model") -> None:
+        """Let the next request to an agent stop its present prompt first."""
+        ...
+
+    async def settle(self, model: "Model") -> SettledAgent:
+        """End what an agent does for a turn."""
+        ...
+
+    async def close(self) -> None:
+        """End all agents; idempotent."""
+        ...
 
 
 class Budget(Struct, kw_only=True):
@@ -150,7 +186,7 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
     """That of the present turn, which its workers share."""
     tasks: TaskStarter | None = None
     """Starts workers; None: the session cannot delegate."""
-    agents: "SessionAgents | None" = None
+    agents: OtherAgents | None = None
     """The other agents that the session can use as models; None: it cannot."""
     reported_costs: ReportedCosts = field(default_factory=ReportedCosts)
     """Asks for the costs of replies that arrived without one."""

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from yourtool import prctl
+from yourtool import extensions, prctl
 from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.logfile import log_to_file
 from yourtool.cli.typed_keys import keys_for_interface
@@ -28,8 +28,6 @@ from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
 
-_MODULES = {"import": "settings_import"}
-"""Commands whose modules have another name."""
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _FPS_VARIABLE = "TEXTUAL_FPS"
 """Textual's maximum frame rate: https://textual.textualize.io/api/constants/"""
@@ -107,9 +105,7 @@ def _dispatch(arguments: Arguments, paths: Paths, handover: Handover | None) -> 
     if arguments.no_color:
         os.environ["NO_COLOR"] = "1"
     if arguments.command:
-        command = import_module(
-            f"yourtool.cli.{_MODULES.get(arguments.command, arguments.command)}"
-        )
+        command = _import_command(arguments.command)
         _enable_gc()
         return command.run(paths, arguments)
     require_memory()
@@ -117,6 +113,13 @@ def _dispatch(arguments: Arguments, paths: Paths, handover: Handover | None) -> 
         return _run_headless(arguments, arguments.prompt, paths)
     install_defaults(paths)
     return _run_interface(arguments, paths, handover)
+
+
+def _import_command(name: str) -> Any:
+    for each in extensions.find_commands():
+        if each.name == name:
+            return extensions.load_command(each)
+    return import_module(f"yourtool.cli.{name}")
 
 
 def _run_headless(arguments: Arguments, prompt: str, paths: Paths) -> int:
@@ -172,6 +175,8 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         app.first_message = arguments.first_message
         app.apply_settings(config.ui)
         app.config_warnings = import_module("yourtool.cli.config").get_ui_warnings(paths, report)
+        if config.ui.vim and (vim := extensions.load_key_mode()) is not None:
+            app.chat.prompt.key_mode = vim.build_key_mode(app.chat.prompt)
         app.take_keys, app.shell_settings = take_keys, shell_settings
         if shows_early_prompt:
             app.replace_early_prompt()
@@ -185,7 +190,11 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
 def _run_linear(arguments: Arguments, paths: Paths) -> int:
     """Run the interface that appends lines; the terminal stays in its line mode."""
     require_data_directory(paths)
-    asyncio, linear = map(import_module, ("asyncio", "yourtool.tui.linear.conversation"))
+    asyncio, linear = import_module("asyncio"), extensions.load_line_interface()
+    if linear is None:
+        raise UsageError(
+            "`[ui] linear = true` needs the extension `linear`, which is not in this installation"
+        )
     _enable_gc()
     open_runtime = _runtime_opener(arguments, paths)
 

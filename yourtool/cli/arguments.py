@@ -1,5 +1,6 @@
 """The command line as a Struct."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Literal
@@ -57,8 +58,6 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """`sessions export --force`: overwrite an existing file."""
     source: str = ""
     """File or session id of `sessions replay`, or the user of `sessions forget`."""
-    fix: bool = False
-    """`sessions check --fix`: store what is sound as a new session."""
     cost_by: Literal["model", "day", "session", "role", "bucket"] = "model"
     """`cost --by`."""
     reprice: str | None = None
@@ -81,14 +80,6 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """`sessions search --min-cost`."""
     directory: Path | None = None
     """`sessions search --dir`."""
-    older_than: str = ""
-    """`sessions prune --older-than`: a time, as `since`."""
-    keep: int | None = None
-    """`sessions prune --keep`: how many sessions stay in any case."""
-    dry_run: bool = False
-    """`sessions prune --dry-run`, `import settings --dry-run`."""
-    peer: Literal["claude", "codex", "gemini", "opencode"] | None = None
-    """`import settings --from`; None: all of them."""
     at: str | None = None
     """Message id of `sessions fork --at`, or the number of an entry of `sessions tree --at`."""
     steps: bool = False
@@ -131,6 +122,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     effort: Effort | None = None
     session_dir: str | None = None
     no_color: bool = False
+    options: Mapping[str, object] = {}
+    """All options of a command as they were parsed; those of extensions have no field."""
 
 
 def build_run_options(arguments: Arguments, *, interactive: bool) -> RunOptions:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import json, to_builtins
 
+from yourtool import extensions
 from yourtool.agent.routing_rules import RoutingRules, examine_rules
 from yourtool.agent.session.project_checks import find_check_problems
 from yourtool.agent.session.project_files import read_project_files
@@ -53,6 +54,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
             *find_key_problems(paths, report),
             *find_theme_problems(paths, report),
             *find_sandbox_problems(paths, report),
+            *find_missing_extensions(paths, report),
             *find_check_problems(report, str(config_file(paths)), arguments.workspace),
         )
         rules = _examine_rules(paths, arguments.workspace)
@@ -119,6 +121,28 @@ def find_sandbox_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, 
     )
 
 
+def find_missing_extensions(paths: Paths, report: ConfigReport) -> tuple[Problem, ...]:
+    """Return the settings that have no effect because their extension was removed."""
+    config = report.config
+    used = (
+        (("agents",), "agents", bool(config.agents)),
+        (("routing", "patterns"), "lab", config.routing.patterns),
+        (("ui", "linear"), "linear", config.ui.linear),
+        (("ui", "vim"), "vim", config.ui.vim),
+    )
+    present = {each.folder for each in extensions.EXTENSIONS}
+    return tuple(
+        Problem(
+            where=str(config_file(paths)),
+            line=line_of(report.text, key),
+            key=format_key(key),
+            message=f"the extension `{folder}` is not in this installation",
+        )
+        for key, folder, is_used in used
+        if is_used and folder not in present
+    )
+
+
 def find_theme_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, ...]:
     """Return why the theme cannot be used; the program starts with the default one."""
     if (name := report.config.theme) == AUTO_THEME:
@@ -138,6 +162,7 @@ def get_ui_warnings(paths: Paths, report: ConfigReport) -> tuple[str, ...]:
     return (
         *(f"The default keys are used instead of {each}" for each in keys),
         *(f"The default theme is used: {each}" for each in find_theme_problems(paths, report)),
+        *(f"No effect: {each}" for each in find_missing_extensions(paths, report)),
     )
 
 

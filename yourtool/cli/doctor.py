@@ -14,9 +14,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool import __version__
+from yourtool import __version__, extensions
 from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.agents.session_agents import build_command
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.config import find_key_problems, find_sandbox_problems, find_theme_problems
 from yourtool.cli.output import print_json, print_table
@@ -165,7 +164,7 @@ def _check_agents(config: Config, workspace: Path) -> Iterator[Check]:
     """Yield whether the program of each agent is found; none is started."""
     for name, agent in config.agents.items():
         try:
-            command = build_command(name, agent, workspace)
+            command = extensions.build_agent_command(name, agent, workspace)
         except AdapterError as error:
             yield Check("agent", name, "problem", error.message)
         else:

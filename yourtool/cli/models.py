@@ -10,9 +10,8 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from yourtool.agents.session_agents import build_command
+from yourtool import extensions
 from yourtool.amounts import format_age
-from yourtool.cli import model_trials
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import Config, load_config
@@ -46,11 +45,8 @@ def run(paths: Paths, arguments: Arguments) -> int:
     code = ExitCode.ANSWERED
     if arguments.probe:
         notes = asyncio.run(_probe(file, registry, catalogue))
-    if arguments.ask:
-        models = model_trials.choose_models(arguments, registry, catalogue)
-        results, have_answered = asyncio.run(
-            model_trials.run_trials(file, models, registry, catalogue)
-        )
+    if arguments.ask and (trials := extensions.load_model_trials()) is not None:
+        results, have_answered = trials.test_models(file, arguments, registry, catalogue)
         notes += results
         if arguments.json:
             sys.stderr.write("".join(f"{printable(each)}\n" for each in results))
@@ -93,7 +89,7 @@ def _find_problem(model: Model, registry: Registry, config: Config, workspace: P
     name = ModelId.parse(model.id).name
     if model.provider == AGENT and (agent := config.agents.get(name)) is not None:
         try:
-            build_command(name, agent, workspace)
+            extensions.build_agent_command(name, agent, workspace)
         except AdapterError as error:
             return f"{error.message}."
     return registry.configuration_problem(model.provider)
@@ -143,7 +139,8 @@ def _format_source(catalogue: Catalogue, model_id: str, now: datetime) -> str:
     """Return the age of a server's description and the date of test requests, if there are any."""
     described_at = catalogue.discovered_at(model_id)
     age = "" if described_at is None else f"server, {format_age(now - described_at)}"
-    return ", ".join(filter(None, (age, model_trials.format_trial(catalogue.find_trial(model_id)))))
+    trial = catalogue.find_trial(model_id)
+    return ", ".join(filter(None, (age, trial and f"tested {trial.at:%Y-%m-%d}")))
 
 
 async def _list_models(registry: Registry, provider: str) -> tuple[Model, ...] | str:

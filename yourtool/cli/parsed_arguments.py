@@ -26,13 +26,9 @@ _OF_COMMANDS = (
     "until",
     "min_cost",
     "directory",
-    "older_than",
-    "keep",
-    "dry_run",
     "title",
     "force",
     "source",
-    "fix",
     "at",
     "cost_by",
     "reprice",
@@ -44,7 +40,6 @@ _OF_COMMANDS = (
     "here_only",
     "workers",
     "shell",
-    "peer",
 )
 """Options of commands that are fields of `Arguments` under the same names."""
 
@@ -91,6 +86,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         effort=options["effort"],
         session_dir=options["session_dir"],
         no_color=options["no_color"],
+        options=options if options.get("command") else {},
     )
     _reject_conflicts(arguments, formatted=options["output_format"] is not None)
     return arguments

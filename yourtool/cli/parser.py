@@ -3,19 +3,18 @@
 import argparse
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Never
 
-from yourtool import __version__
+from yourtool import __version__, extensions
+from yourtool.cli.command_rows import with_extensions
 from yourtool.cli.run_options import add_command_options, add_run_options
 from yourtool.cli.sessions_parser import add_sessions_actions
 from yourtool.errors import UsageError
 from yourtool.suggestions import CLOSE, find_closest
 
 AUTH_ACTIONS = "list|set|remove|test"
-PEERS = ("claude", "codex", "gemini", "opencode")
-"""Agents whose settings `yourtool import settings` reads."""
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 """Shells that `yourtool completion` has a script for."""
 
@@ -81,6 +80,11 @@ def split_prompt(argv: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _reject_mistyped_command(word: str) -> None:
+    if folder := extensions.find_removed(word):
+        raise UsageError(
+            f"unknown command `{word}`: the extension `{folder}` is not in this installation\n"
+            f"`yourtool -- {word}` sends it as a prompt."
+        )
     near = find_closest(word.lower(), COMMANDS, CLOSE)
     if near and not any(map(str.isspace, word)):
         raise UsageError(
@@ -148,15 +152,8 @@ def _add_models_arguments(models: argparse.ArgumentParser) -> None:
         action="store_true",
         help="query the providers and look for local model servers",
     )
-    models.add_argument(
-        "--ask",
-        action="store_true",
-        help="with `--probe`: test with small requests what models can do; free ones, or MODEL …",
-    )
-    models.add_argument(
-        "--yes", action="store_true", help="with `--ask`: test models that cost money, too"
-    )
-    models.add_argument("words", nargs="*", metavar="MODEL", help="with `--ask`: test only these")
+    if (trials := extensions.load_model_trials()) is not None:
+        trials.add_arguments(models)
     add_command_options(models)
 
 
@@ -174,28 +171,8 @@ def _add_route_arguments(route: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="show what a swap of this session to `--model` would change",
     )
-    route.add_argument(
-        "--with",
-        dest="file",
-        type=Path,
-        metavar="FILE",
-        help="with `replay`: rules instead of the stored ones",
-    )
-    route.add_argument(
-        "--prices",
-        dest="prices_file",
-        type=Path,
-        metavar="FILE",
-        help="with `replay`: a `prices.toml`",
-    )
-    route.add_argument(
-        "--models",
-        dest="models_file",
-        type=Path,
-        metavar="FILE",
-        help="with `replay`: a `models.toml`, for example with other windows",
-    )
-    _add_since(route)
+    if (replay := extensions.load_route_replay()) is not None:
+        replay.add_arguments(route)
     add_command_options(route)
 
 
@@ -279,21 +256,6 @@ def _add_config_arguments(config: argparse.ArgumentParser) -> None:
     add_command_options(config)
 
 
-def _add_import_arguments(importing: argparse.ArgumentParser) -> None:
-    importing.add_argument(
-        "action",
-        choices=("settings",),
-        metavar="settings",
-        help="instructions, commands, skills, hooks, MCP servers and rules; for stored sessions:"
-        " `yourtool sessions import`",
-    )
-    importing.add_argument(
-        "--from", dest="peer", choices=PEERS, metavar="|".join(PEERS), help="default: all"
-    )
-    importing.add_argument("--dry-run", action="store_true", help="only report, write nothing")
-    add_command_options(importing)
-
-
 def _add_completion_arguments(completion: argparse.ArgumentParser) -> None:
     completion.add_argument(
         "shell",
@@ -305,19 +267,23 @@ def _add_completion_arguments(completion: argparse.ArgumentParser) -> None:
     add_command_options(completion)
 
 
-COMMANDS: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
-    "sessions": ("list, show, search and export sessions", add_sessions_actions),
-    "models": ("list models, prices and missing keys", _add_models_arguments),
-    "route": ("show which model a prompt would use, and why", _add_route_arguments),
-    "cost": ("show what requests cost, by model, day, session or role", _add_cost_arguments),
-    "trust": ("trust a folder: its files may configure yourtool", _add_trust_arguments),
-    "auth": ("list, store, remove and test API keys", _add_auth_arguments),
-    "permissions": ("list, check, edit and remove rules for tool calls", _add_permissions_actions),
-    "mcp": ("list, show, add, remove and call MCP servers", _add_mcp_actions),
-    "acp": ("serve the Agent Client Protocol, for editors", add_command_options),
-    "config": ("show and check settings and their sources", _add_config_arguments),
-    "doctor": ("check settings, keys, terminal and store", add_command_options),
-    "import": ("take over settings of other agents", _add_import_arguments),
-    "completion": ("print a script with which a shell completes", _add_completion_arguments),
-}
+COMMANDS = with_extensions(
+    {
+        "sessions": ("list, show, search and export sessions", add_sessions_actions),
+        "models": ("list models, prices and missing keys", _add_models_arguments),
+        "route": ("show which model a prompt would use, and why", _add_route_arguments),
+        "cost": ("show what requests cost, by model, day, session or role", _add_cost_arguments),
+        "trust": ("trust a folder: its files may configure yourtool", _add_trust_arguments),
+        "auth": ("list, store, remove and test API keys", _add_auth_arguments),
+        "permissions": (
+            "list, check, edit and remove rules for tool calls",
+            _add_permissions_actions,
+        ),
+        "mcp": ("list, show, add, remove and call MCP servers", _add_mcp_actions),
+        "config": ("show and check settings and their sources", _add_config_arguments),
+        "doctor": ("check settings, keys, terminal and store", add_command_options),
+        "completion": ("print a script with which a shell completes", _add_completion_arguments),
+    },
+    extensions.find_commands(),
+)
 """The commands with their summaries and arguments."""

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct, to_builtins
 
+from yourtool import extensions
 from yourtool.agent.route_preview import RoutePreview, examine_swap
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.preflight import Preflight
-from yourtool.cli import route_replay
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
 from yourtool.config import RunOptions
@@ -34,8 +34,9 @@ class _PromptLine(Struct):
 
 def run(paths: Paths, arguments: Arguments) -> int:
     """Route one prompt, or with `-` one per line of standard input, without sending anything."""
-    if arguments.prompt == "replay" and not arguments.id:
-        return route_replay.run(paths, arguments)
+    is_replay = arguments.prompt == "replay" and not arguments.id
+    if is_replay and (replay := extensions.load_route_replay()) is not None:
+        return replay.run(paths, arguments)
     if option := next((name for name, given in _list_replay_options(arguments) if given), None):
         raise UsageError(f"`{option}` is an option of `yourtool route replay`")
     return asyncio.run(_run(paths, arguments))

@@ -1,26 +1,26 @@
 """`yourtool sessions import`: from our own exports and from files of other programs."""
 
 import asyncio
+import hashlib
 import io
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from yourtool import extensions
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
 from yourtool.errors import StoreError, UsageError
 from yourtool.events.catalog import AnyFact
 from yourtool.paths import Paths
 from yourtool.store.base import SessionStore
-from yourtool.store.bundles import is_bundle, read_bundle
+from yourtool.store.bundles import MAX_BYTES, is_bundle, read_bundle
 from yourtool.store.export_lines import import_warnings
 from yourtool.store.exports import is_export, read_export
-from yourtool.store.foreign_imports import Outcome, count_losses, import_foreign
-from yourtool.store.forks import find_import, import_session
-from yourtool.store.importers import attocode_database
-from yourtool.store.importers.source import Source, read_source
+from yourtool.store.forks import Outcome, count_losses, find_import, import_session
 
 STANDARD_STREAM = Path("-")
 OURS = "yourtool"
@@ -40,13 +40,11 @@ async def import_file(store: SessionStore, paths: Paths, arguments: Arguments) -
             nullcontext(sys.stdin.buffer) if file == STANDARD_STREAM else file.open("rb") as opened
         ):
             found = await asyncio.to_thread(_read, opened, paths.blobs)
-        if isinstance(found, Source) and attocode_database.is_database(found):
-            found = await asyncio.to_thread(attocode_database.with_log, found, file)
-        if isinstance(found, Source):
-            name = "" if file == STANDARD_STREAM else file.stem
-            outcomes = await _import_foreign(store, found, name, paths, arguments)
+        workspace = arguments.workspace
+        if isinstance(found, bytes):
+            outcomes = await _import_foreign(store, found, file, workspace, paths.blobs)
         else:
-            outcomes = [await _import_export(store, *found, arguments.workspace)]
+            outcomes = [await _import_export(store, *found, workspace)]
     except OSError as error:
         raise UsageError(f"cannot read `{file}`: {error.strerror}") from error
     except (UsageError, StoreError) as error:
@@ -59,41 +57,25 @@ async def import_file(store: SessionStore, paths: Paths, arguments: Arguments) -
 
 
 async def _import_foreign(
-    store: SessionStore, source: Source, name: str, paths: Paths, arguments: Arguments
-) -> list[Outcome]:
-    """Import the session in a file, or all in a database but those that cannot be read.
-
-    Raises:
-        UsageError: no session can be read.
-    """
-    sessions, outcomes, problems = [(name, source)], list[Outcome](), list[UsageError]()
-    if attocode_database.is_database(source):
-        sessions = await asyncio.to_thread(attocode_database.read_sessions, source)
-    for source_id, lines in sessions:
-        try:
-            outcomes.append(
-                await import_foreign(store, lines, source_id, arguments.workspace, paths.blobs)
-            )
-        except UsageError as error:
-            problems.append(error)
-    if not outcomes:
-        raise problems[0]
-    if problems:
-        text = f"sessions that cannot be read: {len(problems):,}; the first: {problems[0]}"
-        print_lines(text, file=sys.stderr)
-    return outcomes
+    store: SessionStore, content: bytes, file: Path, workspace: Path, blobs: Path
+) -> Sequence[Outcome]:
+    if (importer := extensions.load_session_importer()) is None:
+        raise UsageError("it is no export of yourtool, and nothing here reads other formats")
+    return await importer.import_sessions(store, content, file, workspace, blobs)
 
 
-def _read(file: BinaryIO, blobs: Path) -> tuple[tuple[AnyFact, ...], str] | Source:
+def _read(file: BinaryIO, blobs: Path) -> tuple[tuple[AnyFact, ...], str] | bytes:
     """Return the facts and the hash of an export or bundle of ours, or else the bytes."""
     reader = io.BufferedReader(cast("io.RawIOBase", file))
     try:
         if is_export(start := reader.peek(1)):
             return read_export(reader, blobs)
-        source = read_source(reader)
+        content = reader.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise UsageError(f"it is larger than {MAX_BYTES // 2**20} MiB")
         if is_bundle(start):
-            return read_bundle(source.content, blobs), source.digest
-        return source
+            return read_bundle(content, blobs), hashlib.sha256(content).hexdigest()
+        return content
     finally:
         reader.detach()  # closing it would close the file
 

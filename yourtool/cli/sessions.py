@@ -9,18 +9,16 @@ from pathlib import Path
 
 from ulid import ULID
 
+from yourtool import extensions
 from yourtool.agent.cost_report import parse_since
 from yourtool.agent.history.state import State
 from yourtool.agent.session.demo_workspace import find_scratch_copies
 from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.cli.session_checks import check_sessions, salvage_store
 from yourtool.cli.session_exports import export_session
 from yourtool.cli.session_imports import import_file
-from yourtool.cli.session_pruning import prune_sessions
 from yourtool.cli.session_removal import delete_stored_session, forget_user, list_removals
-from yourtool.cli.session_replay import replay_session
 from yourtool.cli.session_tree import show_tree
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
@@ -61,12 +59,10 @@ _ULID_LENGTH = 26
 def run(paths: Paths, arguments: Arguments) -> int:
     """Run an action of `yourtool sessions`."""
     require_data_directory(paths)
-    if arguments.action == "salvage":
-        return salvage_store(paths, arguments)
     return asyncio.run(_run(paths, arguments))
 
 
-async def _run(paths: Paths, arguments: Arguments) -> ExitCode:
+async def _run(paths: Paths, arguments: Arguments) -> int:
     store = SqliteStore(Database(paths.database))
     workspaces = await asyncio.to_thread(_workspaces, paths, arguments)
     try:
@@ -101,16 +97,13 @@ async def _run(paths: Paths, arguments: Arguments) -> ExitCode:
                 return await forget_user(store, arguments)
             case "removals":
                 await list_removals(store, as_json=arguments.json)
-            case "prune":
-                return await prune_sessions(store, paths, arguments)
-            case "check":
-                return await check_sessions(session_id, store, paths, arguments)
             case "tree":
                 await show_tree(session_id, store, arguments)
-            case "replay":
-                return await replay_session(store, paths, arguments)
-            case _:
+            case "show":
                 return await _show(session_id, store, as_json=arguments.json)
+            case action:
+                module = extensions.load_session_action(action)
+                return await module.run(session_id, store, paths, arguments)
         return ExitCode.ANSWERED
     finally:
         await store.close()

@@ -1,88 +1,79 @@
 """The arguments of `yourtool sessions`."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 
-from yourtool.cli.run_options import add_command_options, parse_count, parse_dollars
+from yourtool import extensions
+from yourtool.cli.command_rows import add_actions, with_extensions
+from yourtool.cli.run_options import add_command_options, parse_dollars
 
 
 def add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
     """Add the actions of the command."""
-    verbs = (
-        "list|show|search|export|import|fork|rename|delete|forget|prune|removals|check|salvage"
-        "|replay|tree"
-    )
-    actions = sessions.add_subparsers(dest="action", required=True, metavar=verbs)
+    add_actions(sessions, _ACTIONS)
 
-    def add(name: str, summary: str, *, takes_id: bool = False) -> argparse.ArgumentParser:
-        action = actions.add_parser(name, help=summary, description=summary)
-        if takes_id:
-            action.add_argument("id", metavar="ID", help="a session id or a prefix of one")
-        return action
 
-    listing = add("list", "list the sessions of all directories, newest first")
-    show = add("show", "print a session as text", takes_id=True)
-    search = add("search", "search for messages that contain all words or word prefixes")
-    _add_search_options(search)
-    for action in (listing, search):
-        action.add_argument(
-            "--here", dest="here_only", action="store_true", help="only sessions of this directory"
-        )
+def _add_listing_options(listing: argparse.ArgumentParser) -> None:
+    _add_here(listing)
     listing.add_argument("--workers", action="store_true", help="also those of delegated tasks")
-    export = add("export", "export a session with API keys removed", takes_id=True)
-    _add_export_options(export)
-    import_ = add("import", "import an exported session into this directory")
-    import_.add_argument(
+    add_command_options(listing)
+
+
+def _add_here(action: argparse.ArgumentParser) -> None:
+    action.add_argument(
+        "--here", dest="here_only", action="store_true", help="only sessions of this directory"
+    )
+
+
+def _add_id(action: argparse.ArgumentParser) -> None:
+    action.add_argument("id", metavar="ID", help="a session id or a prefix of one")
+
+
+def _add_show_options(show: argparse.ArgumentParser) -> None:
+    _add_id(show)
+    add_command_options(show)
+
+
+def _add_import_options(importing: argparse.ArgumentParser) -> None:
+    importing.add_argument(
         "file", type=Path, metavar="FILE", help="JSON lines; `-` reads standard input"
     )
-    fork = add("fork", "start a session as a copy of another", takes_id=True)
+    add_command_options(importing)
+
+
+def _add_fork_options(fork: argparse.ArgumentParser) -> None:
+    _add_id(fork)
     fork.add_argument(
         "--at",
         metavar="MESSAGE",
         help="copy up to this prompt, or up to the end of this reply's turn; default: everything",
     )
-    tree = add("tree", "print the branches of a session", takes_id=True)
+    add_command_options(fork)
+
+
+def _add_tree_options(tree: argparse.ArgumentParser) -> None:
+    _add_id(tree)
     tree.add_argument("--at", metavar="N", help="continue the session at entry N")
     tree.add_argument("--steps", action="store_true", help="also calls and results")
-    rename = add("rename", "give a session a title", takes_id=True)
+    add_command_options(tree)
+
+
+def _add_rename_options(rename: argparse.ArgumentParser) -> None:
+    _add_id(rename)
     rename.add_argument("title", metavar="TITLE", help="empty: the first line of the session")
-    removing = _add_removals(add)
-    replay = add("replay", "play a session again, offline, with its stored replies and results")
-    replay.add_argument(
-        "source", metavar="FILE | ID", help="an exported session, or the id of a stored one"
-    )
-    check = add("check", "look for damage in stored sessions")
-    check.add_argument("id", nargs="?", default="", metavar="ID", help="default: all sessions")
-    check.add_argument(
-        "--fix", action="store_true", help="store what is sound of a damaged session as a new one"
-    )
-    salvage = add("salvage", "replace a damaged database by one with every row that can be read")
-    changes = (import_, fork, rename, *removing)
-    for action in (listing, show, search, export, *changes, check, salvage, replay, tree):
-        add_command_options(action)
+    add_command_options(rename)
 
 
-def _add_removals(
-    add: Callable[..., argparse.ArgumentParser],
-) -> tuple[argparse.ArgumentParser, ...]:
-    """Add the actions that delete something, and the list of what was deleted."""
-    delete = add("delete", "delete a session permanently", takes_id=True)
+def _add_delete_options(delete: argparse.ArgumentParser) -> None:
+    _add_id(delete)
     delete.add_argument("--yes", action="store_true", help="delete without a question")
-    forget = add("forget", "remove the id of a user from all messages")
+    add_command_options(delete)
+
+
+def _add_forget_options(forget: argparse.ArgumentParser) -> None:
     forget.add_argument("source", metavar="USER", help="a `user_id` of stored messages")
     forget.add_argument("--confirm", action="store_true", help="do it; it cannot be undone")
-    removals = add("removals", "list what was deleted: when, which session, why")
-    prune = add("prune", "delete old sessions, and attachments that no message refers to")
-    prune.add_argument(
-        "--older-than", default="", metavar="T", help="last used before a date, or `90d`, `26w` ago"
-    )
-    prune.add_argument(
-        "--keep", type=parse_count, metavar="N", help="never delete the N last used sessions"
-    )
-    prune.add_argument("--dry-run", action="store_true", help="list it, and delete nothing")
-    prune.add_argument("--yes", action="store_true", help="delete without a question")
-    return delete, forget, removals, prune
+    add_command_options(forget)
 
 
 def _add_search_options(search: argparse.ArgumentParser) -> None:
@@ -106,9 +97,12 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--min-cost", type=parse_dollars, metavar="USD", help="of the session, workers included"
     )
+    _add_here(search)
+    add_command_options(search)
 
 
 def _add_export_options(export: argparse.ArgumentParser) -> None:
+    _add_id(export)
     export.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="default: standard output"
     )
@@ -128,3 +122,25 @@ def _add_export_options(export: argparse.ArgumentParser) -> None:
     export.add_argument("--salt", default="", metavar="TEXT", help="makes other pseudonyms")
     export.add_argument("--yes", action="store_true", help="replace secrets without a question")
     export.add_argument("--force", action="store_true", help="overwrite an existing file")
+    add_command_options(export)
+
+
+_ACTIONS = with_extensions(
+    {
+        "list": ("list the sessions of all directories, newest first", _add_listing_options),
+        "show": ("print a session as text", _add_show_options),
+        "search": (
+            "search for messages that contain all words or word prefixes",
+            _add_search_options,
+        ),
+        "export": ("export a session with API keys removed", _add_export_options),
+        "import": ("import an exported session into this directory", _add_import_options),
+        "fork": ("start a session as a copy of another", _add_fork_options),
+        "tree": ("print the branches of a session", _add_tree_options),
+        "rename": ("give a session a title", _add_rename_options),
+        "delete": ("delete a session permanently", _add_delete_options),
+        "forget": ("remove the id of a user from all messages", _add_forget_options),
+        "removals": ("list what was deleted: when, which session, why", add_command_options),
+    },
+    extensions.find_session_actions(),
+)

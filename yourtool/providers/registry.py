@@ -112,7 +112,10 @@ class Registry:
         If the provider cannot be used, every request of the adapter fails with the reason.
         """
         if self.is_agent(model):
-            why = f"`{model.id}` is an agent, which can answer the prompts of a session only."
+            why = self.find_problem(model) or (
+                f"`{model.id}` is an agent, which can answer the prompts of a session only, and"
+                " only with the extension for agents."
+            )
             return _failing_adapter(InvalidRequestError(why))
         if (why := self.configuration_problem(model.provider)) is not None:
             return _failing_adapter(AuthError(why))

@@ -5,6 +5,6 @@ from yourtool.late_modules import late_modules
 __getattr__ = late_modules(  # used by a command
     __name__,
     "exports",
-    "pruning",
     "scrubbing",
+    "unused_contents",
 )

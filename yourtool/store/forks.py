@@ -7,13 +7,13 @@ before and accepts its signatures.
 """
 
 import asyncio
-import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from yourtool.errors import UsageError
@@ -48,11 +48,14 @@ from yourtool.messages.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Message, now
 from yourtool.messages.metadata import ReplyMetadata, ResultMetadata
 from yourtool.store.base import SessionStore
+from yourtool.store.texts import hash_text
 
 Change = TypeVar("Change", RecordedChange, FileRestore)
 
 _CALL_PREFIX = "tu_"
 _SESSION_PREFIX = "sess_"
+_MAX_LOSSES = 100
+"""Different kinds of losses that are stored."""
 _REFERENCES: Mapping[type[AnyFact], tuple[str, ...]] = {
     SessionResumed: ("last_event_id_at_resume",),
     FileChangeFailed: ("changed_event_id",),
@@ -66,6 +69,20 @@ _REFERENCES: Mapping[type[AnyFact], tuple[str, ...]] = {
     BranchSummarised: ("left",),
 }
 """The fields, besides those that all facts have, that refer to facts and messages by id."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """The result of an import."""
+
+    session_id: str
+    system: str
+    """The program that wrote the file."""
+    directory: str = ""
+    """Where that program ran."""
+    already_imported: bool = False
+    added: int = 0
+    """Entries of the file that were added to a session imported earlier."""
+    losses: tuple[str, ...] = ()
 
 
 async def fork(
@@ -198,7 +215,13 @@ def as_own_session(created: SessionCreated) -> SessionCreated:
 
 def workspace_hash(workspace: Path) -> str:
     """Return the SHA-256 of a path, used where the path itself must not appear."""
-    return hashlib.sha256(str(workspace).encode(errors="surrogateescape")).hexdigest()
+    return hash_text(str(workspace))
+
+
+def count_losses(losses: Counter[str]) -> tuple[str, ...]:
+    """Return a line for each kind of loss, the most frequent first."""
+    found = losses.most_common(_MAX_LOSSES)
+    return tuple(f"{what} ({count})" if count > 1 else what for what, count in found)
 
 
 def facts_until(facts: Sequence[AnyFact], at: str | None = None) -> Sequence[AnyFact]:

@@ -4,13 +4,39 @@ from collections.abc import Iterator, Sequence
 
 from yourtool.errors import ToolFailure
 from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.model_calls import is_silent
 from yourtool.events.tools import ToolFailed
+from yourtool.events.turns import TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import ResultMessage
 from yourtool.messages.metadata import Origin, ResultMetadata
-from yourtool.store.checks import find_unanswered
 
 _NO_RESULT = "The result of this call is lost. Check what it did before you do it again."
+
+
+def find_open_turn(facts: Sequence[AnyFact]) -> str | None:
+    """Return the id of the turn at the end that has not ended: it runs, or its process died."""
+    for fact in reversed(facts):
+        if isinstance(fact, TurnCompleted | TurnCancelled):
+            return None
+        if isinstance(fact, TurnStarted):
+            return fact.turn_id
+    return None
+
+
+def find_unanswered(facts: Sequence[AnyFact]) -> dict[str, AnyFact]:
+    """Return the calls of ended turns that have no result, with the facts that contain them.
+
+    Calls in replies to silent calls are never run.
+    """
+    calls, open_turn = dict[str, AnyFact](), find_open_turn(facts)
+    for fact in facts:
+        if (message := message_of(fact)) is not None and not is_silent(fact):
+            if fact.turn_id is None or fact.turn_id != open_turn:
+                calls |= {call.id: fact for call in message.tool_uses}
+            if message.result is not None:
+                calls.pop(message.result.tool_use_id, None)
+    return calls
 
 
 def add_lost_results(facts: Sequence[AnyFact]) -> Iterator[AnyFact]:

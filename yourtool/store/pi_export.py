@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from yourtool.blobs import is_blob
 from yourtool.events.branches import BranchLabelled, BranchSelected, BranchSummarised, EntryAdded
 from yourtool.events.catalog import AnyFact, message_of
@@ -34,10 +36,15 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import Message, ReplyMessage
 from yourtool.messages.metadata import Audience, MessageStatus, StopReason
-from yourtool.store.importers.pi import OWN_ENTRY, SYSTEM
-from yourtool.store.importers.source import as_object, as_text, decode
-from yourtool.store.importers.transcript import describe_unknown
-from yourtool.store.texts import TextTransform, mask_texts, read_shared
+from yourtool.store.texts import TextTransform, describe_unknown, mask_texts, read_shared
+from yourtool.tables import is_table
+
+SYSTEM = "pi"
+OWN_ENTRY = "yourtool.entry"
+"""The kind of a custom entry that an export of ours wrote: a text that no request has.
+
+With a `system` it is an entry of another program, of a kind that neither we nor pi have.
+"""
 
 _APIS = {
     "anthropic": "anthropic-messages",
@@ -154,11 +161,8 @@ class _Writer:
 
         Fields that name other entries have the ids of the imported file.
         """
-        try:
-            raw = as_object(decode(fact.text) if fact.system == SYSTEM else None)
-        except (ValueError, RecursionError):  # a secret in it was replaced
-            raw = as_object(None)
-        if kind := as_text(raw.get("type")):
+        raw = _read_entry(fact)
+        if isinstance(kind := raw.get("type"), str) and kind:
             own = ("type", "id", "parentId", "timestamp")
             return self._add(fact, "", kind, {k: v for k, v in raw.items() if k not in own})
         data = {"system": fact.system, "kind": fact.kind, "text": fact.text}
@@ -279,6 +283,17 @@ class _Writer:
             address = f" {block.source.data}" if block.source.kind == "url" else ""
             return {"type": "text", "text": f"{block.label}{address}"}
         return {"type": "image", "data": data, "mimeType": block.media_type}
+
+
+def _read_entry(fact: EntryImported) -> Mapping[str, Any]:
+    """Return an entry of pi; an empty one if it is no JSON, because a secret was replaced."""
+    if fact.system != SYSTEM:
+        return {}
+    try:
+        value = msgspec.json.decode(fact.text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return {}
+    return value if is_table(value) else {}
 
 
 def _restore_unknown(message: Message, content: Mapping[str, Any]) -> Mapping[str, Any]:

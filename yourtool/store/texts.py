@@ -1,9 +1,10 @@
 """The texts and attachments of a session: transformation, titles, snippets of search results."""
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +26,8 @@ TextTransform: TypeAlias = Callable[[str], str]
 
 TITLE_LENGTH = 120
 EXCERPT_LENGTH = 400
+_MAX_KIND = 80
+"""Characters of the name of an unknown kind of block that are shown."""
 _SNIPPET_LEAD = 40
 _SNIPPET_LENGTH = 160
 
@@ -70,6 +73,18 @@ def read_shared(blobs: Path, reference: str, mask: TextTransform) -> bytes:
         return b""
     text = content.decode("latin-1")
     return content if mask(text) == text else b""
+
+
+def hash_text(text: str) -> str:
+    """Return the SHA-256 of a text as hexadecimal digits."""
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
+def describe_unknown(raw: Mapping[str, Any]) -> str:
+    """Return the text in place of a block of an unknown kind."""
+    kind = raw.get("type")
+    name = storable(kind)[:_MAX_KIND] if isinstance(kind, str) else ""
+    return f"[unknown block `{name or 'without a type'}`]"
 
 
 def message_title(content: Sequence[ContentBlock]) -> str:

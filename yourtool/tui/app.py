@@ -140,7 +140,6 @@ class YourtoolApp(FirstScreenApp):
             self.animation_level = "none"
         self.set_keymap(use_keymap(settings))
         self.chat.status_line.items = settings.status
-        self.chat.prompt.vim.is_on = settings.vim
         self.chat.approval_prompt.enter_approves = settings.enter_approves
         self._leaves_scrollback = settings.scrollback_on_exit
 

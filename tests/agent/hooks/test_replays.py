@@ -2,12 +2,15 @@
 
 import sys
 
+import pytest
+
 from tests.agent.harness import play
 from yourtool.agent.hooks.hook import build_hook
 from yourtool.agent.hooks.hooks import Hooks
-from yourtool.agent.replay.player import replay
 from yourtool.hook_config import HookConfig
 from yourtool.providers.scripted import Scripted, says
+
+replay = pytest.importorskip("yourtool.extensions.lab.replay.player").replay
 
 
 async def test_turn_that_a_hook_continued_is_replayed_without_the_hook(bench, tmp_path):

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, OTHER, play
 from yourtool.agent.budgets import Budgets, JudgeBudget
-from yourtool.agent.past_turns import read_past_turns
 from yourtool.agent.session.judging import INSTRUCTIONS, JUDGEMENT
 from yourtool.agent_config import BudgetConfig, RoutingConfig
 from yourtool.errors import AuthError
@@ -62,7 +61,8 @@ async def test_turn_is_judged_after_its_end_and_the_result_is_stored_and_shown(b
     assert shown[-1].startswith(f"Judged by {OTHER.id}: 0.25, confidence 0.90: It edits")
     assert len(shown) <= 12
     assert session._env.limit_reached == before
-    [turn] = await read_past_turns(bench.store, str(bench.workspace))
+    past_turns = pytest.importorskip("yourtool.extensions.lab.past_turns")
+    [turn] = await past_turns.read_past_turns(bench.store, str(bench.workspace))
     assert turn.judged is not None
     outcome = turn.to_outcome()
     assert outcome is not None

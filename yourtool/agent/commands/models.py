@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from yourtool import extensions
 from yourtool.agent.commands.api_keys import enter_key
 from yourtool.agent.commands.base import (
     Choice,
@@ -26,8 +27,6 @@ from yourtool.agent.commands.base import (
 from yourtool.agent.commands.model_list import COLUMNS, LEGEND, format_source, model_choices
 from yourtool.agent.commands.routing import explain_model
 from yourtool.agent.commands.sessions import fork_before
-from yourtool.agent.evaluation import ModelFigures, measure
-from yourtool.agent.past_turns import read_past_turns
 from yourtool.agent.session.preflight import Preflight
 from yourtool.config import WorkspaceConfig
 from yourtool.errors import StoreError, SwapRefusedError, UsageError
@@ -85,10 +84,10 @@ def choose_model(session: "Session", runtime: "Runtime", argument: str) -> Comma
 async def list_models(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
     """`/models`: choose a model; models of servers appear as soon as they answer."""
     catalogue = runtime.catalogue
-    figures: dict[str, ModelFigures] = {}
+    figures: dict[str, str] = {}
 
     def get_figures(model_id: str) -> str:
-        return (figures[model_id].describe() or "") if model_id in figures else ""
+        return figures.get(model_id, "")
 
     def get_source(model_id: str) -> str:
         trial = catalogue.find_trial(model_id)
@@ -110,8 +109,8 @@ async def list_models(session: "Session", runtime: "Runtime", _argument: str) ->
 
     async def measure_models() -> None:
         with suppress(StoreError):
-            turns = await read_past_turns(runtime.store, str(session.workspace))
-            figures.update(measure(turns))
+            workspace = str(session.workspace)
+            figures.update(await extensions.describe_models(runtime.store, workspace))
 
     async def save(value: str) -> CommandResults:
         if ":" in value:

@@ -14,7 +14,7 @@ from yourtool.agent.history.state import State
 from yourtool.agent.input import mentioned_files, user_shell
 from yourtool.agent.input.mentions import AddressedPrompt
 from yourtool.agent.routes import to_routing_record
-from yourtool.agent.session import agents, turn_opening
+from yourtool.agent.session import turn_means, turn_opening
 from yourtool.agent.session.context import SessionContext
 from yourtool.agent.session.fallback import Fallbacks
 from yourtool.agent.session.file_restoring import FileRestoring
@@ -352,7 +352,7 @@ class Session:
     ) -> Turn:
         """Return the turn that an event started."""
         env, memory = self._env, self.guidance.memory
-        means = await agents.find_means(env, model)
+        means = await turn_means.find_means(env, model)
         return Turn(
             session_id=self.id,
             state=self.state,

@@ -33,6 +33,7 @@ from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.approval import ApprovalPrompt
 from yourtool.tui.widgets.completion import CompletionList
+from yourtool.tui.widgets.key_mode import KeyMode
 from yourtool.tui.widgets.notices import Banner, Greeting
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import QueueList
@@ -191,9 +192,9 @@ class ChatScreen(UrgentScreen):
         self.status.end_turn()
         self.post_message(self.AttentionNeeded("the turn is over"))
 
-    @on(Prompt.ModeChanged)
+    @on(KeyMode.Changed)
     def refresh_status(self) -> None:
-        """Show the queue, the Vim mode and whether the turn is stopping."""
+        """Show the queue, the mode of the prompt and whether the turn is stopping."""
         self.status.refresh()
 
     def set_highlight(self, highlight: HighlighterFactory) -> None:
@@ -300,7 +301,7 @@ class ChatScreen(UrgentScreen):
         if is_left:
             self.set_focus(self.prompt)
         is_left = is_left or self.transcript.end_search() or self.prompt.close_completions()
-        if is_left or self.prompt.vim.escape() or self.approval_prompt.handle_escape():
+        if is_left or self.prompt.key_mode.escape() or self.approval_prompt.handle_escape():
             return
         self.set_focus(self.prompt)
         if self.runner.is_running or previous is not self.prompt:
@@ -383,8 +384,8 @@ class ChatScreen(UrgentScreen):
 
     @work(group="history", exclusive=True)
     async def action_search_history(self) -> None:
-        """Ctrl+R: search earlier prompts; in Vim's normal mode, redo."""
-        if not self.prompt.vim.redo():
+        """Ctrl+R: search earlier prompts; in a mode with commands, redo."""
+        if not self.prompt.key_mode.redo():
             await early_actions.search_history(self, self.input, self.prompt)
 
     @work(group="mode")

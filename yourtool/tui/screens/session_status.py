@@ -218,7 +218,7 @@ class SessionStatus:
                 model=self.without_session,
                 queued=len(runner.queue),
                 alert=alert,
-                vim_mode=self._prompt.vim.mode,
+                key_mode=self._prompt.key_mode.name,
             )
             return
         for banner in self._screen.query(Banner):  # an approval prompt takes its place
@@ -230,7 +230,7 @@ class SessionStatus:
         self._line.status = StatusFields(
             model=model.id,
             pending_model="" if pending is None else pending or "default",
-            vim_mode=self._prompt.vim.mode,
+            key_mode=self._prompt.key_mode.name,
             mode=session.mode.value,
             context=min(100, 100 * state.branch.context_tokens // window) if window else None,
             cost=format_spending(

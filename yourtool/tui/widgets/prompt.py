@@ -24,8 +24,8 @@ from yourtool.tui.drafts import (
     trailing_chip_length,
 )
 from yourtool.tui.widgets.completion import CompletionList
+from yourtool.tui.widgets.key_mode import KeyMode
 from yourtool.tui.widgets.text_field import TextField
-from yourtool.tui.widgets.vim_keys import VimKeys
 
 DRAFT_DELAY_SECONDS = 0.3
 
@@ -87,8 +87,6 @@ class Prompt(TextField):
     """
     BINDINGS = bindings("prompt")  # pyright: ignore[reportAssignmentType] - a list of Binding is one of BindingType
 
-    ModeChanged = VimKeys.ModeChanged
-
     class TypingPaused(Message):
         """Posted when typing pauses and the draft should be saved."""
 
@@ -111,7 +109,7 @@ class Prompt(TextField):
     ) -> None:
         """`leave` moves the focus after Tab with nothing to complete."""
         super().__init__()
-        self.vim = VimKeys(self)
+        self.key_mode = KeyMode()
         self._handler = handler
         self._leave = leave
         self._completer = completer
@@ -134,7 +132,7 @@ class Prompt(TextField):
         return bool(self.text) and super().check_consume_key(key, character)
 
     def insert_typed(self, event: events.Key | events.Paste) -> bool:
-        """Insert the text of a key or a paste, or run it as a command of Vim's normal mode.
+        """Insert the text of a key or a paste, or run it as a command of the mode.
 
         Returns False for another key.
         """
@@ -147,8 +145,8 @@ class Prompt(TextField):
         return True
 
     def _insert_character(self, character: str) -> None:
-        if self.vim.is_normal:
-            if not self.vim.press(character) and character in "jk":  # at the edge of the text
+        if self.key_mode.has_commands:
+            if not self.key_mode.press(character) and character in "jk":  # at the edge of the text
                 self._recall(1 if character == "j" else -1)
             return
         if character == " " and self._text_before_cursor() == self._spaced_text:
@@ -177,7 +175,7 @@ class Prompt(TextField):
         With `selected`, the next key replaces the text unless the cursor moves first.
         """
         self._pastes, self._attachments = draft.pastes, draft.attachments
-        self.vim.reset(draft.text)
+        self.key_mode.reset(draft.text)
         self.load_text(draft.text)
         self.move_cursor(self.document.end)
         self._completed_for = self._text_before_cursor()  # no list, in which Up would move

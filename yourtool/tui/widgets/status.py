@@ -20,7 +20,7 @@ class StatusFields(Struct, frozen=True, kw_only=True):
 
     model: str = ""
     pending_model: str = ""
-    vim_mode: str = ""
+    key_mode: str = ""
     mode: str = ""
     context: int | None = None
     """Percentage of the context window in use."""
@@ -84,8 +84,8 @@ def status_parts(
         found.append(StatusPart(0, status.alert, "$text-accent"))
     if status.activity:
         found.append(StatusPart(0, status.activity, "$warning"))
-    if status.vim_mode:
-        found.append(StatusPart(0, status.vim_mode, "$text-accent"))
+    if status.key_mode:
+        found.append(StatusPart(0, status.key_mode, "$text-accent"))
     if count := status.processes:
         words = "1 process" if count == 1 else f"{count} processes"
         found.append(StatusPart(1, words, "$text-accent"))

@@ -1,0 +1,1 @@
+"""Vim's keys on a text and a caret, and in the prompt."""
