@@ -6,6 +6,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -147,3 +148,10 @@ def lock_directory(directory: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def is_read_only(directory: Path) -> bool:
+    """Whether a directory is on a file system on which nothing can be written."""
+    with suppress(OSError):
+        return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+    return False

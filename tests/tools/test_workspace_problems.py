@@ -7,9 +7,10 @@ import sys
 import pytest
 
 from tests.tools.sandbox.levels import build_sandbox, find_reason, require
+from yourtool.files import is_read_only
 from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.sandbox.confinement import find_means
-from yourtool.tools.workspace_problems import find_problems, is_read_only
+from yourtool.tools.workspace_problems import find_problems
 
 READ_ONLY = """
 import sys

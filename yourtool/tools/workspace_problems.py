@@ -4,9 +4,10 @@ import os
 import pwd
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from yourtool.files import is_read_only
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.sandbox import Sandbox
@@ -38,13 +39,6 @@ def find_problems(root: Path, sandbox: "Sandbox | None") -> Iterator[str]:
         is_own = found.st_uid == 0 or (found.st_gid == 0 and found.st_mode & stat.S_IWGRP)
         if not is_own and not found.st_mode & stat.S_IWOTH:
             yield _ROOT_ENCLOSED.format(root, _name_user(found.st_uid))
-
-
-def is_read_only(directory: Path) -> bool:
-    """Whether a directory is on a file system on which nothing can be written."""
-    with suppress(OSError):
-        return bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
-    return False
 
 
 def _name_user(number: int) -> str:

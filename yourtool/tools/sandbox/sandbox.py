@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from yourtool.effects import NetworkOffer
 from yourtool.errors import ToolError
-from yourtool.files import expand_home, is_directory, path_exists, real_path
+from yourtool.files import expand_home, is_directory, is_read_only, path_exists, real_path
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.hosts import allows_host
 from yourtool.permissions.shell.syntax import may_name
@@ -38,7 +38,6 @@ from yourtool.tools.sandbox.guarded_places import GuardedPlaces
 from yourtool.tools.sandbox.level import LevelMeter, Measurement, describe_level
 from yourtool.tools.sandbox.refusals import Refusal, Refusals
 from yourtool.tools.sandbox.single_commands import SingleCommands
-from yourtool.tools.workspace_problems import is_read_only
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.enclosed_network import EnclosedNetwork
