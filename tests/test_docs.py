@@ -24,8 +24,10 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 OPTIONS_OF_OTHERS = {
     "--acp",
+    "--dirty",
     "--exec",
     "--get",
+    "--global",
     "--no-deps",
     "--pip-args",
     "--privileged",
@@ -33,6 +35,9 @@ OPTIONS_OF_OTHERS = {
     "--require-hashes",
     "--to-command",
     "--receive-pack",
+    "--recurse-submodules",
+    "--reference",
+    "--shared",
     "--upload-pack",
     "--work-tree",
     "--yes",
