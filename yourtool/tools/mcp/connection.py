@@ -7,15 +7,14 @@ scopes in the same task, and a request to close ends it in order.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from typing import Any, cast
 
 import anyio
 import httpx2
 import mcp_types
 from mcp import Client, MCPError
-from mcp.client import ClientRequestContext
-from mcp.client._transport import TransportStreams  # pyright: ignore[reportPrivateImportUsage]
+from mcp.client import ClientRequestContext, Transport
 from mcp.client.auth import OAuthFlowError
 from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
@@ -70,7 +69,7 @@ class _Call:
 class _Wire(Struct, frozen=True):
     """A transport and how it ends."""
 
-    streams: AbstractAsyncContextManager[TransportStreams]
+    streams: Transport
     ended: anyio.Event
     get_problem: Callable[[], str] = str
     """Returns how the server broke the protocol; empty if it did not."""
@@ -137,8 +136,6 @@ async def _serve(wire: _Wire, owner: Owner) -> None:
                 elicitation_callback=_build_elicitation(owner, calls),
                 cache=None,
             ) as client:
-                # The callback of the constructor would announce that sampling is possible.
-                client.session._sampling_callback = _refuse_sampling  # pyright: ignore[reportPrivateUsage]
                 await _list_tools(client, owner)
                 scope.deadline = math.inf
                 await _serve_calls(client, owner, (wire.ended, changed), calls)
@@ -309,12 +306,6 @@ async def _wait_for_user(call: _Call, asking: Awaitable[Answer]) -> Answer:
     call.asking_seconds -= waited
     call.scope.deadline = deadline + waited
     return found
-
-
-async def _refuse_sampling(context: ClientRequestContext, params: object) -> mcp_types.ErrorData:
-    del context, params
-    reason = "Sampling is refused: a server gets no replies of the model of this user."
-    return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=reason)
 
 
 def _explain(error: BaseException, problem: str = "") -> ServerConnectionError:

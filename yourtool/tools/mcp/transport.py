@@ -6,16 +6,18 @@ in a session of processes, and ends all of them.
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from typing import TypeAlias
 
 import anyio
 import mcp_types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.client._transport import TransportStreams  # pyright: ignore[reportPrivateImportUsage]
 from mcp.shared.message import SessionMessage
 
 from yourtool.tools.line_peer import LinePeer
 from yourtool.tools.process import ShellCommand
 
+_Incoming: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
+_Outgoing: TypeAlias = MemoryObjectSendStream[SessionMessage]
 _EXIT_SECONDS = 1.0
 
 
@@ -39,7 +41,7 @@ class StdioTransport:
         return self._peer.last_line
 
     @asynccontextmanager
-    async def connect(self) -> AsyncGenerator[TransportStreams, None]:
+    async def connect(self) -> AsyncGenerator[tuple[_Incoming, _Outgoing], None]:
         """Start the process, yield the streams of messages, and end the process.
 
         Raises:

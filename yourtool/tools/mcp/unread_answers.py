@@ -5,23 +5,29 @@ nothing would fill the memory with them.
 """
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from types import TracebackType
-from typing import TypeAlias
+from contextlib import asynccontextmanager
+from typing import Protocol, TypeAlias
 
 import anyio
 import mcp_types
-from mcp.client._transport import (  # pyright: ignore[reportPrivateImportUsage]
-    ReadStream,
-    TransportStreams,
-    WriteStream,
-)
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 
 MAX_WAITING = 1_000
 """Includes requests that the server cancelled, which get no answer."""
 _ANSWERS = (mcp_types.JSONRPCResponse, mcp_types.JSONRPCError)
 _Received: TypeAlias = SessionMessage | Exception
+
+
+class _Source(Protocol):
+    async def receive(self) -> _Received: ...
+    async def aclose(self) -> None: ...
+
+
+class _Sink(Protocol):
+    async def send(self, item: SessionMessage, /) -> None: ...
+    async def aclose(self) -> None: ...
 
 
 class UnreadAnswers:
@@ -36,8 +42,8 @@ class UnreadAnswers:
 
     @asynccontextmanager
     async def limit(
-        self, transport: AbstractAsyncContextManager[TransportStreams]
-    ) -> AsyncGenerator[TransportStreams, None]:
+        self, transport: Transport
+    ) -> AsyncGenerator[tuple["_Incoming", "_Outgoing"], None]:
         """Yield the streams of a transport; the incoming one ends at the limit."""
         async with transport as (incoming, outgoing):
             yield _Incoming(incoming, self), _Outgoing(outgoing, self)
@@ -56,8 +62,8 @@ class UnreadAnswers:
         self._waiting -= isinstance(sent.message, _ANSWERS)
 
 
-class _Incoming:
-    def __init__(self, stream: ReadStream[_Received], unread: UnreadAnswers) -> None:
+class _Incoming(ObjectReceiveStream[_Received]):
+    def __init__(self, stream: _Source, unread: UnreadAnswers) -> None:
         self._stream = stream
         self._unread = unread
 
@@ -70,48 +76,15 @@ class _Incoming:
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    def __aiter__(self) -> "_Incoming":
-        return self
 
-    async def __anext__(self) -> _Received:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> "_Incoming":
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
-
-
-class _Outgoing:
-    def __init__(self, stream: WriteStream[SessionMessage], unread: UnreadAnswers) -> None:
+class _Outgoing(ObjectSendStream[SessionMessage]):
+    def __init__(self, stream: _Sink, unread: UnreadAnswers) -> None:
         self._stream = stream
         self._unread = unread
 
-    async def send(self, item: SessionMessage, /) -> None:
+    async def send(self, item: SessionMessage) -> None:
         await self._stream.send(item)
         self._unread.note_sent(item)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-
-    async def __aenter__(self) -> "_Outgoing":
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
