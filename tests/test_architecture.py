@@ -5,11 +5,18 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.private_names import (
+    find_foreign_attributes,
+    find_inherited_names,
+    find_private_imports,
+    own_names,
+    tree,
+)
 from tests.release import find_caches
 from tests.removable import needs_all
 
@@ -41,13 +48,11 @@ SHORT = {
     "yourtool/tools/file_reads.py": "the digests of the files that the model has read",
     "yourtool/tools/plan.py": "a tool",
     "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
-    "yourtool/tui/screens/partial_painting.py": "how rows are painted",
     "yourtool/tui/slices.py": "the time that long work may take",
     "yourtool/extensions/vim/state.py": "what Vim stores between keys",
     "yourtool/threads.py": "an executor for the event loop",
     "yourtool/tui/screens/early_actions.py": "actions of the chat screen",
     "yourtool/tui/widgets/key_mode.py": "what an extension replaces",
-    "yourtool/tui/widgets/text_field.py": "a base of widgets",
     "yourtool/tui/widgets/wrapped_widget.py": "a base of widgets",
 }
 """Modules that may be shorter, with the reason; the others join their neighbour."""
@@ -78,11 +83,6 @@ READS_MARKUP = {"Static", "Label", "OptionList", "notify"}
 
 def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
-
-
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -184,6 +184,35 @@ def find_foreign_imports(path: Path) -> Iterator[str]:
     for each in (each for node in ast.walk(tree(path)) for each in imported(node)):
         if each.partition(".")[0] in banned:
             yield f"imports {each}"
+
+
+ROOM = "yourtool/tui/textual_internals/"
+
+
+def test_only_one_package_uses_private_names_of_libraries():
+    outside = [path for path in SOURCES if not name(path).startswith(ROOM)]
+    assert not faults_in(outside, find_private_imports)
+    assert not faults_in(outside, partial(find_foreign_attributes, own=own_names(SOURCES)))
+    inherited = find_inherited_names("yourtool.tui")
+    assert [each for each in inherited if not each.startswith(ROOM)] == []
+
+
+def test_each_private_name_has_a_test_that_names_the_loss_without_it():
+    room = [path for path in SOURCES if name(path).startswith(ROOM)]
+    used = {each for path in room for each in find_private_imports(path)}
+    for path in room:
+        used.update(find_foreign_attributes(path, own=own_names([path])))
+    used.update(each.partition(": ")[2] for each in find_inherited_names("yourtool.tui"))
+    words = {part for each in used for part in each.split(".") if part.startswith("_")}
+    tests = sorted((ROOT / "tests/tui/textual_internals").glob("test_*.py"))
+    contracts = {
+        word
+        for path in tests
+        for function in functions(path)
+        for word in re.findall(r"`(_\w+)`", (ast.get_docstring(function) or "").partition(":")[0])
+    }
+    assert len(words) > 8
+    assert words == contracts
 
 
 def test_no_external_text_is_parsed_as_markup():

@@ -11,8 +11,8 @@ from textual.widget import Widget
 from tests.tui.fakes import FakeSession
 from tests.tui.pilot_helpers import send_key, settle, until
 from tests.tui.test_chat import app_of
-from yourtool.tui.screens.partial_painting import PartialCompositor
 from yourtool.tui.screens.picker import Picker
+from yourtool.tui.textual_internals.painting import PartialCompositor
 from yourtool.tui.transcript.paged_transcript import PagedTranscript
 
 

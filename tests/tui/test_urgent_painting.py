@@ -2,12 +2,12 @@
 
 import asyncio
 
+from textual._compositor import Compositor
 from textual.css.parse import parse
 
 from tests.tui.fakes import FakeSession
 from tests.tui.pilot_helpers import send_key, settle, until
 from tests.tui.test_chat import app_of
-from yourtool.tui.screens.partial_painting import PartialCompositor
 from yourtool.tui.terminal import OutputDriver
 
 
@@ -75,13 +75,13 @@ async def test_nothing_is_rendered_while_the_terminal_shows_the_early_prompt(tmp
     app, _ = app_of(tmp_path / "home", FakeSession([], workspace=tmp_path / "work"))
     app.replace_early_prompt()
     rendered = list[bool]()
-    render = PartialCompositor.render_update
+    render = Compositor.render_update
 
     def render_update(*arguments, **options):
         rendered.append(app.is_covered)
         return render(*arguments, **options)
 
-    monkeypatch.setattr(PartialCompositor, "render_update", render_update)
+    monkeypatch.setattr(Compositor, "render_update", render_update)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         await settle(pilot)

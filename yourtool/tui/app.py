@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.text import Text
 from textual import events, on, work
 from textual.actions import SkipAction
 from textual.filter import LineFilter, Monochrome
@@ -25,7 +24,7 @@ from yourtool.threads import use_bounded_threads
 from yourtool.tui.active_keys import build_hint, use_keymap
 from yourtool.tui.clipboard import Clipboard, get_copied_part
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
-from yourtool.tui.first_screen_app import FirstScreenApp
+from yourtool.tui.first_screen import FirstScreenStore
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.screens import dialog, key_inspector, report
 from yourtool.tui.screens.attachments import attach_from_options, attach_pasted
@@ -46,6 +45,7 @@ from yourtool.tui.screens.sessions import (
     update_demo_banner,
 )
 from yourtool.tui.screens.urgent_painting import TypingField
+from yourtool.tui.slow_terminal_app import SlowTerminalApp
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.terminal import (
     BackgroundReported,
@@ -57,6 +57,7 @@ from yourtool.tui.terminal import (
     set_title_sequence,
 )
 from yourtool.tui.terminal_background import get_query
+from yourtool.tui.textual_internals.app import run_binding
 from yourtool.tui.theme_choice import ThemeChoice, ThemeChosen, list_candidates
 from yourtool.tui.themes import find_theme_names
 from yourtool.tui.transcript.scrollback import render_transcript
@@ -77,7 +78,7 @@ PAGE_SECONDS = 2
 _log = logging.getLogger(__name__)
 
 
-class YourtoolApp(FirstScreenApp):
+class YourtoolApp(SlowTerminalApp):
     """Opens the core and the first session, and closes them on exit."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -118,11 +119,11 @@ class YourtoolApp(FirstScreenApp):
         self.last_words = ""
         """What remains to be printed after `run`."""
         self._is_quitting = False
+        self._first_screen = FirstScreenStore()
+        self._copied = ""
         self._editing = DraftEditing(self.chat)
         self._exit_code = 0
         self.runtime: Runtime | None = None
-        self.failed = False
-        """Whether the interface crashed, perhaps without restoring the terminal."""
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Append our filters, so that all output is sanitised.
@@ -154,15 +155,19 @@ class YourtoolApp(FirstScreenApp):
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._quit_on_signal, number)
-        self._write_to_terminal(save_title_sequence(os.environ))
-        self._write_to_terminal(set_title_sequence("", get_directory_name(), os.environ))
+        self.write_to_terminal(save_title_sequence(os.environ))
+        self.write_to_terminal(set_title_sequence("", get_directory_name(), os.environ))
         self.call_after_refresh(self._open_core)
+
+    def before_reading(self) -> None:
+        """Store the first screen before a key changes it."""
+        self._first_screen.take(self.chat, self.console)
 
     @on(OutputDriver.TypedAheadHandled)
     def ask_for_background(self) -> None:
         """Ask the terminal for its background, now that its reply can be read."""
         if self.theme_choice.is_auto:
-            self._write_to_terminal(get_query(os.environ))
+            self.write_to_terminal(get_query(os.environ))
 
     @on(BackgroundReported)
     def follow_background(self, reported: BackgroundReported) -> None:
@@ -179,12 +184,12 @@ class YourtoolApp(FirstScreenApp):
     def alert_user(self, wanted: ChatScreen.AttentionNeeded) -> None:
         """Notify the user if the terminal does not have the focus."""
         if not (self.app_focus or self.is_behind):
-            self._write_to_terminal(notification_sequence(wanted.reason, os.environ))
+            self.write_to_terminal(notification_sequence(wanted.reason, os.environ))
 
     @on(TitleChanged)
     def show_title(self, changed: TitleChanged) -> None:
         """Show the title of the session in the window title."""
-        self._write_to_terminal(set_title_sequence(changed.title, get_directory_name(), os.environ))
+        self.write_to_terminal(set_title_sequence(changed.title, get_directory_name(), os.environ))
 
     @on(Prompt.TypingPaused)
     def prepare_requests(self) -> None:
@@ -225,10 +230,9 @@ class YourtoolApp(FirstScreenApp):
 
     def _leave_page(self) -> bool:
         """Hide the page of `action_show_scrollback`; return False if no page is shown."""
-        driver = self._driver
-        if not isinstance(driver, OutputDriver) or not driver.shows_page:
+        if self.terminal is None or not self.terminal.shows_page:
             return False
-        driver.hide_page()
+        self.terminal.hide_page()
         self.chat.approval_prompt.resume_after_page()
         self.refresh(layout=True)
         return True
@@ -246,9 +250,9 @@ class YourtoolApp(FirstScreenApp):
     async def _run_binding(self, field: "TypingField | None", event: events.Key) -> bool:
         if field and "+" not in event.key and field.check_consume_key(event.key, event.character):
             return False  # no binding gets plain text; the search for one takes longer than the key
-        if await self._check_bindings(event.key, priority=True):
+        if await run_binding(self, event.key, priority=True):
             return True
-        return not (field and event.is_printable) and await self._check_bindings(event.key)
+        return not (field and event.is_printable) and await run_binding(self, event.key)
 
     def _starts_text(self, event: events.Key | events.Paste) -> bool:
         """Whether a key in a report, or in a list that opened late, is text for the prompt."""
@@ -257,10 +261,15 @@ class YourtoolApp(FirstScreenApp):
         bound = self.screen.active_bindings
         return isinstance(event, events.Paste) or (event.is_printable and event.key not in bound)
 
+    @property
+    def clipboard(self) -> str:
+        """The text that was copied last."""
+        return self._copied
+
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text in the background, and show where it was copied."""
-        self._clipboard = get_copied_part(text)
-        self.run_worker(Clipboard(self._write_to_terminal, self.chat.note, os.environ).copy(text))
+        self._copied = get_copied_part(text)
+        self.run_worker(Clipboard(self.write_to_terminal, self.chat.note, os.environ).copy(text))
 
     def action_leave(self) -> None:
         """Ctrl+D: quit if the prompt is empty, else delete a character."""
@@ -314,7 +323,7 @@ class YourtoolApp(FirstScreenApp):
         with suppress(TimeoutError):
             await asyncio.wait_for(chat.runner.wait_for_turn(), STOP_SECONDS)
         chat.input.stash_queue(chat.prompt.draft)  # what the turn did not take
-        self._write_to_terminal(restore_title_sequence(os.environ))
+        self.write_to_terminal(restore_title_sequence(os.environ))
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 if chat.session is not None:
@@ -326,13 +335,11 @@ class YourtoolApp(FirstScreenApp):
         except YourtoolError as error:
             _log.warning("closing failed: %s", error)
 
-    def _fatal_error(self) -> None:
-        """Exit without a traceback on the screen; the log contains it."""
-        _log.critical("the interface failed", exc_info=self._exception)
-        reason = SHORTAGE if is_shortage(self._exception) else f"see {resolve_paths().log_file}"
-        self._exit_renderables.append(Text(f"The program failed: {reason}."))
-        self.failed = True
-        self._close_messages_no_wait()
+    def describe_failure(self, error: BaseException | None) -> str:
+        """Return a text without a traceback, which is in the log."""
+        _log.critical("the interface failed", exc_info=error)
+        reason = SHORTAGE if is_shortage(error) else f"see {resolve_paths().log_file}"
+        return f"The program failed: {reason}."
 
     @work(group="open")
     async def _open_core(self) -> None:
@@ -345,7 +352,7 @@ class YourtoolApp(FirstScreenApp):
             _log.exception("opening failed")
             reason = SHORTAGE if is_shortage(error) else "see the log"
             self._show_failed_opening(1, f"The program failed to start: {reason}.")
-        await self.store_first_screen()
+        await self._first_screen.write()
 
     def _show_failed_opening(self, exit_code: int, reason: str) -> None:
         self._exit_code = exit_code
@@ -383,13 +390,9 @@ class YourtoolApp(FirstScreenApp):
     def _quit_on_signal(self, number: signal.Signals) -> None:
         self.run_worker(self.shut_down(128 + number))
 
-    def _write_to_terminal(self, sequence: str) -> None:
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(sequence)
-
     @work(group="scrollback", exclusive=True)
     async def action_show_scrollback(self) -> None:
         """`[` in the transcript: print it on the screen of the shell until a key is pressed."""
         text = await render_transcript(self.chat.transcript, PAGE_SECONDS)
-        if isinstance(self._driver, OutputDriver):
-            self._driver.show_page(f"{text}\nPress any key to return to yourtool.")
+        if self.terminal is not None:
+            self.terminal.show_page(f"{text}\nPress any key to return to yourtool.")

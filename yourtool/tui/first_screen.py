@@ -1,5 +1,6 @@
 """Stores the first screen for the early prompt of the next start."""
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,34 @@ from yourtool.early_prompt.first_screen import (
     output_encoding,
 )
 from yourtool.files import path_exists, replace_file
+from yourtool.tui.textual_internals.painting import render_screen
+from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.widgets.prompt import Prompt
 
 MAX_FILES = 24
 """Maximum number of files: one for each size of the window and each change of the settings."""
 
 _log = logging.getLogger(__name__)
+
+
+class FirstScreenStore:
+    """The screen to store for the early prompt of the next start."""
+
+    def __init__(self) -> None:
+        self._taken: tuple[Path, FirstScreen] | None = None
+
+    def take(self, screen: Screen[Any], console: Console) -> None:
+        """Take the screen as it is painted now if the early prompt did not have it."""
+        prompt = screen.query_one(Prompt)
+        space = screen.query_one(Transcript).size.height - 1
+        if (file := find_missing_file(screen, prompt)) is not None:
+            self._taken = file, get_first_screen(screen, prompt, space, console)
+
+    async def write(self) -> None:
+        """Write the screen that was taken."""
+        if self._taken is not None:
+            await asyncio.to_thread(write_first_screen, *self._taken)
+            self._taken = None
 
 
 def find_missing_file(screen: Screen[Any], prompt: Prompt) -> Path | None:
@@ -39,7 +62,7 @@ def get_first_screen(
 
     The prompt must be empty, with the cursor in its first cell.
     """
-    strips = [Strip(row) for row in screen._compositor.render_strips()]  # pyright: ignore[reportPrivateUsage] - Textual has no public access to what is painted
+    strips = render_screen(screen)
     box, content = prompt.region, prompt.content_region
     row = strips[content.y]
     largest = box.height

@@ -6,6 +6,7 @@ https://iterm2.com/documentation-escape-codes.html (OSC 9).
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -13,18 +14,20 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Protocol, runtime_checkable
 
 from textual import events
-from textual._xterm_parser import XTermParser
-from textual.drivers.linux_driver import LinuxDriver
+from textual.app import App
 from textual.geometry import Size
 from textual.message import Message
+from textual.messages import InBandWindowResize
 
 from yourtool.terminal_modes import is_in_foreground
 from yourtool.text import printable
 from yourtool.tui.keyboard import SelectableEvent, read_keys
 from yourtool.tui.terminal_background import BackgroundReplyFilter
+from yourtool.tui.textual_internals.driver import KeyParser, OutputFileDriver
 
 _SLICE, _SLICE_SECONDS = 20, 0.01
 """Keys typed ahead are handled in slices, so that many of them do not block the event loop."""
@@ -35,6 +38,8 @@ _MAX_TITLE = 120
 """Characters of a title; that of an imported session can be longer."""
 BASIC_TERMINALS = ("", "dumb", "linux")
 """Values of TERM whose terminals print or ignore these sequences."""
+_MOUSE_ON = "\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h"
+_MOUSE_OFF = "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l"
 _REPAINT_SECONDS = 0.1
 """After the last change of the size."""
 
@@ -51,18 +56,30 @@ _MAX_WAITING = 12
 """Writes that the terminal has not taken, three for a frame; Textual queues 30 of them."""
 
 
-class OutputDriver(LinuxDriver):
+@runtime_checkable
+class TerminalOwner(Protocol):
+    """An app that uses the driver."""
+
+    def use_terminal(self, terminal: "OutputDriver") -> None:
+        """Called before the driver starts."""
+
+
+class OutputDriver(OutputFileDriver):
     """Draws on standard output, so that standard error can be redirected."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, app: App[Any], *, mouse: bool, **options: Any) -> None:
         if sys.__stdout__ is not None:
             sys.__stdout__.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]  # a text stream
-            self._file = sys.__stdout__
-        if (
-            "STY" in os.environ
-        ):  # GNU screen keeps Esc until the next key if a program uses the mouse
-            self._mouse = False
+        # GNU screen keeps Esc until the next key if a program uses the mouse
+        self._has_mouse = mouse and "STY" not in os.environ
+        super().__init__(app, sys.__stdout__, mouse=self._has_mouse, **options)
+        self._stop: Any = signal.signal(signal.SIGTSTP, self._note_stop)
+        self._continue: Any = signal.signal(signal.SIGCONT, self._continue_once)
+        """The handlers of Textual."""
+        self._owner = app
+        self._event_loop = asyncio.get_running_loop()
+        self._resizes_in_band = False
+        """Whether the terminal sends its size instead of a signal."""
         self.exit_event = self._reading_ended = SelectableEvent()
         self._is_suspended = False
         self._is_released = False
@@ -76,6 +93,8 @@ class OutputDriver(LinuxDriver):
         self._take_keys: Callable[[], bytes] = bytes
         self.shows_page = False
         """Whether the screen of the shell is visible; any key ends it."""
+        if isinstance(app, TerminalOwner):
+            app.use_terminal(self)
 
     class TypedAheadHandled(Message):
         """Sent to the app after all the keys that were typed before it read them."""
@@ -89,7 +108,7 @@ class OutputDriver(LinuxDriver):
 
     def send_message(self, message: Message) -> None:
         """Post a message of the thread that reads, in one step: Textual needs a task for it."""
-        self._loop.call_soon_threadsafe(self._app.post_message, message)
+        self._event_loop.call_soon_threadsafe(self._owner.post_message, message)
 
     def start_reading(self, take_keys: Callable[[], bytes]) -> None:
         """Start to read keys, beginning with those typed ahead, when a widget has the focus.
@@ -104,10 +123,10 @@ class OutputDriver(LinuxDriver):
         """Whether `start_reading` was called."""
         return self._can_read.is_set()
 
-    def _run_input_thread(self) -> None:
+    def run_input_thread(self) -> None:
         """Read keys; end the program if that fails, because no key could end it."""
         try:
-            self.run_input_thread()
+            self._read_input()
         except Exception as error:  # noqa: BLE001 - the top level of the thread
             self._report_failure(error)
 
@@ -119,7 +138,7 @@ class OutputDriver(LinuxDriver):
                 break
             time.sleep(_ATTEMPT_SECONDS)
 
-    def run_input_thread(self) -> None:
+    def _read_input(self) -> None:
         """Read keys and pastes until the program ends.
 
         Until `start_reading` is called, the terminal buffers them, because Textual drops keys while
@@ -128,7 +147,7 @@ class OutputDriver(LinuxDriver):
         while not self._can_read.wait(0.05):
             if self.exit_event.is_set():
                 return
-        parser = XTermParser(self._debug)
+        parser = KeyParser()
         replies = BackgroundReplyFilter(self._report_background)
 
         def feed(text: str) -> Iterable[Message]:
@@ -153,7 +172,7 @@ class OutputDriver(LinuxDriver):
                 left = _SLICE
 
     def _report_background(self, is_dark: bool) -> None:
-        self._app.post_message(BackgroundReported(is_dark))
+        self._owner.post_message(BackgroundReported(is_dark))
 
     def write(self, data: str) -> None:
         """Write to the terminal; discard frames while it shows a page or is released.
@@ -169,12 +188,12 @@ class OutputDriver(LinuxDriver):
     @property
     def is_behind(self) -> bool:
         """Whether the terminal has not read the last frames; after more, `write` would wait."""
-        thread = self._writer_thread
-        return thread is not None and thread._queue.qsize() > _MAX_WAITING  # pyright: ignore[reportPrivateUsage] - it has no public size
+        return self.waiting_writes > _MAX_WAITING
 
     def show_page(self, text: str) -> None:
         """Print a text on the screen of the shell, with its scrollback, until `hide_page`."""
-        self._disable_mouse_support()
+        if self._has_mouse:
+            self.write(_MOUSE_OFF)
         self.write(f"\x1b[?1049l\x1b[?25h{text}")
         self.flush()
         self.shows_page = True
@@ -183,7 +202,8 @@ class OutputDriver(LinuxDriver):
         """Return to the alternate screen, which has to be painted again."""
         self.shows_page = False
         self.write("\x1b[?1049h\x1b[?25l")
-        self._enable_mouse_support()
+        if self._has_mouse:
+            self.write(_MOUSE_ON)
 
     def stop_application_mode(self) -> None:
         """Restore the terminal, also while it shows a page."""
@@ -218,22 +238,28 @@ class OutputDriver(LinuxDriver):
         loop.add_signal_handler(signal.SIGWINCH, self._report_size)
 
     def _report_size(self) -> None:
-        if not self._in_band_window_resize:
-            size = Size(*self._get_terminal_size())
+        if not self._resizes_in_band:
+            size = Size(*shutil.get_terminal_size())
             self.process_message(events.Resize(size, size))
             if self._repaint is not None:
                 self._repaint.cancel()
             loop = asyncio.get_running_loop()
-            self._repaint = loop.call_later(_REPAINT_SECONDS, self._app.refresh)
+            self._repaint = loop.call_later(_REPAINT_SECONDS, self._owner.refresh)
+
+    def process_message(self, message: Message) -> None:
+        """Pass on a message, and note how the terminal reports its size."""
+        if isinstance(message, InBandWindowResize):
+            self._resizes_in_band = self._resizes_in_band or message.supported
+        super().process_message(message)
 
     def _note_interrupt(self, *_: Any) -> None:
         self._is_interrupted = True
 
-    def _sigtstp_application(self, *arguments: Any) -> None:
+    def _note_stop(self, number: int, frame: FrameType | None) -> None:
         self._is_suspended = True
-        super()._sigtstp_application(*arguments)
+        self._stop(number, frame)
 
-    def _sigcont_application(self, *arguments: Any) -> None:
+    def _continue_once(self, number: int, frame: FrameType | None) -> None:
         """Resume once, although both the shell and the supervisor send SIGCONT.
 
         In the background, stop again, because shells send nothing to a running program that they
@@ -245,10 +271,10 @@ class OutputDriver(LinuxDriver):
             return
         if self._is_suspended:
             self._is_suspended = False
-            super()._sigcont_application(*arguments)
+            self._continue(number, frame)
             if self._is_interrupted:
                 self.process_message(events.Key("ctrl+c", "\x03"))
-        self._app.refresh(layout=True)  # the shell overwrote the screen
+        self._owner.refresh(layout=True)  # the shell overwrote the screen
 
 
 def save_title_sequence(environ: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from yourtool.tui.active_keys import bindings, build_hint, join_hints, shorten_h
 from yourtool.tui.choice_filter import ChoiceFilter
 from yourtool.tui.choice_rows import Row, RowFormat, group_choices
 from yourtool.tui.screens.dialog import Chooser
+from yourtool.tui.textual_internals.app import bind_key
 from yourtool.tui.widgets.choice_preview import ChoicePreview
 
 _MAX_ROWS = 200
@@ -113,7 +114,7 @@ class Picker(Chooser):
         """The action whose key closed the list; None: the row was chosen."""
         self._actions = actions
         for index, action in enumerate(actions):
-            self._bindings.bind(action.key, f"run_action({index})", priority=True)
+            bind_key(self, action.key, f"run_action({index})")
         self._title = title
         self._current = current
         self._columns = columns

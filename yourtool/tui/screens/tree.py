@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from yourtool.agent.commands.base import Choice, ShowTree
 from yourtool.tui.screens.picker import Picker
+from yourtool.tui.textual_internals.app import bind_key
 
 _FOLD_KEY = "ctrl+f"
 _FOLD_HINT = "Ctrl+F fold"
@@ -24,7 +25,7 @@ class TreeScreen(Picker):
         self._tree = tree
         self._folded = set[str]()
         """The first entries of folded branches."""
-        self._bindings.bind(_FOLD_KEY, "toggle_fold", priority=True)
+        bind_key(self, _FOLD_KEY, "toggle_fold")
 
     def action_toggle_fold(self) -> None:
         """Fold the branch of the highlighted entry to its first one, or unfold it."""

@@ -1,16 +1,21 @@
 """A screen that paints what the user types without waiting for the next frame.
 
-Textual paints at the ticks of a timer, sixty a second, so a key would be visible up to 17 ms later.
+Otherwise a key would be visible up to 17 ms later.
 """
 
+from functools import partial
 from typing import TypeAlias
 
 from textual import events, on
 from textual.screen import Screen
 from textual.widget import Widget
 
-from yourtool.tui.screens.partial_painting import PartialCompositor
 from yourtool.tui.slow_terminal_app import is_covered
+from yourtool.tui.textual_internals.painting import (
+    PartialCompositor,
+    paint_at_once,
+    use_compositor,
+)
 from yourtool.tui.transcript import search_bar
 from yourtool.tui.widgets.prompt import Prompt
 
@@ -26,7 +31,7 @@ class UrgentScreen(Screen[None]):
 
     def __init__(self, classes: str | None = None) -> None:
         super().__init__(classes=classes)
-        self._compositor = PartialCompositor()
+        use_compositor(self, PartialCompositor(partial(is_covered, self)))
 
     @property
     def typing_field(self) -> "TypingField | None":
@@ -41,20 +46,13 @@ class UrgentScreen(Screen[None]):
         """Do not compute all styles a second time when the screen is first shown."""
         event.refresh_styles, self._was_shown = self._was_shown, True
 
-    def _compositor_refresh(self) -> None:
-        if is_covered(self):
-            self._dirty_widgets.clear()  # all is painted afterwards
-        else:
-            super()._compositor_refresh()
-
     def type_into(self, field: "TypingField", event: events.Key | events.Paste) -> None:
         """Insert text into a field, which gets the focus and is painted at once."""
         if field.insert_typed(event):
             self.set_focus(field)
             self._urgent = field
 
-    async def _on_idle(self, event: events.Idle) -> None:
-        await super()._on_idle(event)
-        if self._urgent in self._dirty_widgets and self.is_current:
+    def on_idle(self) -> None:
+        """Paint the widget once it has reported its change."""
+        if self._urgent is not None and self.is_current and paint_at_once(self, self._urgent):
             self._urgent = None
-            self._on_timer_update()

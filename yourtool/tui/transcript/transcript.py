@@ -19,7 +19,6 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
-from textual.widget import Widget
 
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.model_calls import LlmCallFailed
@@ -27,6 +26,7 @@ from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.tui.active_keys import bindings, get_label
 from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
 from yourtool.tui.styled_lines import HighlighterFactory
+from yourtool.tui.textual_internals.painting import resize_content
 from yourtool.tui.transcript import navigation, search_bar
 from yourtool.tui.transcript.activity import FRAMES_PER_SECOND, ActivityLine
 from yourtool.tui.transcript.items import Item
@@ -482,9 +482,7 @@ class Transcript(ScrollView, can_focus=True):
             self._scroll_height = total
         size = Size(self.size.width, self._scroll_height)
         if size != self.virtual_size:
-            # The reactive would lay out the entire screen; only the scroll bar needs the new size.
-            self.set_reactive(Widget.virtual_size, size)  # pyright: ignore[reportArgumentType]
-            self._scroll_update(size)
+            resize_content(self, size)
 
     @property
     def _is_growing(self) -> bool:

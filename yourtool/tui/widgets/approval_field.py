@@ -151,4 +151,4 @@ class ApprovalField(TextField):
         return True
 
     def _type(self, text: str) -> None:
-        self._replace_via_keyboard(text, *self.selection)
+        self.replace(text, *self.selection, maintain_selection_offset=False)

@@ -152,7 +152,7 @@ class Prompt(TextField):
         if character == " " and self._text_before_cursor() == self._spaced_text:
             self._spaced_text = None  # the user types the space that the completion has inserted
             return
-        self._replace_via_keyboard(character, *self.selection)
+        self.replace(character, *self.selection, maintain_selection_offset=False)
 
     def on_text_area_changed(self) -> None:
         """Update the completions, and post `TypingPaused` after a pause."""

@@ -4,14 +4,15 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
-from textual.widgets.text_area import TextAreaTheme
+
+from yourtool.tui.textual_internals.painting import get_styles
 
 
 class TextField(TextArea):
     """A text area whose caret is the terminal's cursor, and which paints a key quickly."""
 
-    _styled: TextAreaTheme | None = None
-    """The theme that has the current styles of the widget."""
+    _styled: object = None
+    """The object that has the current styles of the widget."""
 
     def __init__(self) -> None:
         super().__init__(soft_wrap=True, highlight_cursor_line=False)
@@ -33,7 +34,7 @@ class TextField(TextArea):
         """
         if self.has_focus:
             self.app.cursor_position = self.cursor_screen_offset
-        if self._styled is self._theme:
+        if self._styled is (styles := get_styles(self)):
             return super(TextArea, self).render_lines(crop)
-        self._styled = self._theme
+        self._styled = styles
         return super().render_lines(crop)
