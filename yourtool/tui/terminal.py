@@ -72,16 +72,18 @@ class OutputDriver(OutputFileDriver):
             sys.__stdout__.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]  # a text stream
         # GNU screen keeps Esc until the next key if a program uses the mouse
         self._has_mouse = mouse and "STY" not in os.environ
-        super().__init__(app, sys.__stdout__, mouse=self._has_mouse, **options)
-        self._stop: Any = signal.signal(signal.SIGTSTP, self._note_stop)
-        self._continue: Any = signal.signal(signal.SIGCONT, self._continue_once)
-        """The handlers of Textual."""
         self._owner = app
+        self._is_suspended = False
+        super().__init__(app, sys.__stdout__, mouse=self._has_mouse, **options)
+        self._stop: Any = signal.getsignal(signal.SIGTSTP)
+        self._continue: Any = signal.getsignal(signal.SIGCONT)
+        """The handlers of Textual."""
+        signal.signal(signal.SIGTSTP, self._note_stop)
+        signal.signal(signal.SIGCONT, self._continue_once)
         self._event_loop = asyncio.get_running_loop()
         self._resizes_in_band = False
         """Whether the terminal sends its size instead of a signal."""
         self.exit_event = self._reading_ended = SelectableEvent()
-        self._is_suspended = False
         self._is_released = False
         self._interrupt_handler: Any = None
         self._repaint: asyncio.TimerHandle | None = None

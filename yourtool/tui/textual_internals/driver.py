@@ -27,7 +27,7 @@ class OutputFileDriver(LinuxDriver):
 
     @property
     def waiting_writes(self) -> int:
-        """Number of texts that the terminal has not begun to take."""
+        """Number of texts that wait until the terminal reads earlier ones."""
         return self._written - self._output.taken
 
 
