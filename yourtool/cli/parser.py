@@ -9,7 +9,7 @@ from typing import Any, Never
 
 from yourtool import __version__, extensions
 from yourtool.cli.command_rows import with_extensions
-from yourtool.cli.run_options import add_command_options, add_run_options
+from yourtool.cli.run_options import add_command_options, add_run_options, complete_path
 from yourtool.cli.sessions_parser import add_sessions_actions
 from yourtool.errors import UsageError
 from yourtool.suggestions import CLOSE, find_closest
@@ -132,8 +132,10 @@ def _add_permissions_actions(permissions: argparse.ArgumentParser) -> None:
     remove = add("remove", "remove one of your rules")
     remove.add_argument("rule", metavar="RULE", help="a rule as in the list, or its line")
     replay = add("replay", "list the stored decisions that today's rules would change")
-    replay.add_argument(
-        "--with", dest="file", type=Path, metavar="FILE", help="rules instead of yours"
+    complete_path(
+        replay.add_argument(
+            "--with", dest="file", type=Path, metavar="FILE", help="rules instead of yours"
+        )
     )
     for action in (listing, edit, remove, replay):
         add_command_options(action)

@@ -11,6 +11,14 @@ from yourtool.models import EFFORTS
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 
 
+def complete_path(action: argparse.Action) -> None:
+    """Let shells complete the value of an argument, whose placeholder is `FILE` or `DIR`.
+
+    The attribute is that of `shtab`, which argparse does not declare.
+    """
+    vars(action)["complete"] = "directory" if action.metavar == "DIR" else "file"
+
+
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a run, in their groups."""
     add_global_options(parser)
@@ -24,8 +32,8 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that every command has, too."""
     add = parser.add_argument_group("global options").add_argument
     add("-m", "--model", metavar="ID", help="model id or alias")
-    add("--cwd", type=_parse_directory, metavar="DIR", help="workspace directory")
-    add("--session-dir", metavar="DIR", help="directory of the session store")
+    complete_path(add("--cwd", type=_parse_directory, metavar="DIR", help="workspace directory"))
+    complete_path(add("--session-dir", metavar="DIR", help="directory of the session store"))
     add("--no-color", action="store_true", help="disable colours, as NO_COLOR does")
 
 
@@ -80,19 +88,23 @@ def _add_approval_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run commands of the model without the sandbox, in this run",
     )
-    add(
-        "--add-dir",
-        type=_parse_directory,
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="additional directory that can be read",
+    complete_path(
+        add(
+            "--add-dir",
+            type=_parse_directory,
+            action="append",
+            default=[],
+            metavar="DIR",
+            help="additional directory that can be read",
+        )
     )
-    add(
-        "--mcp-config",
-        type=Path,
-        metavar="FILE",
-        help="further MCP servers, in the format of `.mcp.json`",
+    complete_path(
+        add(
+            "--mcp-config",
+            type=Path,
+            metavar="FILE",
+            help="further MCP servers, in the format of `.mcp.json`",
+        )
     )
     add("--max-turns", type=parse_count, metavar="N", help="stop after N model requests")
     add(
@@ -114,18 +126,22 @@ def _add_headless_options(parser: argparse.ArgumentParser) -> None:
         help="run one prompt and print the answer; standard input is appended to the prompt",
     )
     add("--output-format", choices=OUTPUT_FORMATS, help="format of the output; default: text")
-    add(
-        "--output-schema",
-        type=Path,
-        metavar="FILE",
-        help="require a JSON answer that matches this JSON schema",
+    complete_path(
+        add(
+            "--output-schema",
+            type=Path,
+            metavar="FILE",
+            help="require a JSON answer that matches this JSON schema",
+        )
     )
-    add(
-        "--attach",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="attach an image, audio, PDF or text file to the first prompt; can be repeated",
+    complete_path(
+        add(
+            "--attach",
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="attach an image, audio, PDF or text file to the first prompt; can be repeated",
+        )
     )
 
 

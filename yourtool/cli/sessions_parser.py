@@ -5,7 +5,7 @@ from pathlib import Path
 
 from yourtool import extensions
 from yourtool.cli.command_rows import add_actions, with_extensions
-from yourtool.cli.run_options import add_command_options, parse_dollars
+from yourtool.cli.run_options import add_command_options, complete_path, parse_dollars
 
 
 def add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
@@ -35,8 +35,10 @@ def _add_show_options(show: argparse.ArgumentParser) -> None:
 
 
 def _add_import_options(importing: argparse.ArgumentParser) -> None:
-    importing.add_argument(
-        "file", type=Path, metavar="FILE", help="JSON lines; `-` reads standard input"
+    complete_path(
+        importing.add_argument(
+            "file", type=Path, metavar="FILE", help="JSON lines; `-` reads standard input"
+        )
     )
     add_command_options(importing)
 
@@ -80,8 +82,10 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
     search.add_argument(
         "query", nargs="*", metavar="WORD", help="without WORD: the prompts of these sessions"
     )
-    search.add_argument(
-        "--dir", dest="directory", type=Path, metavar="DIR", help="only sessions of DIR"
+    complete_path(
+        search.add_argument(
+            "--dir", dest="directory", type=Path, metavar="DIR", help="only sessions of DIR"
+        )
     )
     search.add_argument(
         "--file",
@@ -103,8 +107,10 @@ def _add_search_options(search: argparse.ArgumentParser) -> None:
 
 def _add_export_options(export: argparse.ArgumentParser) -> None:
     _add_id(export)
-    export.add_argument(
-        "file", nargs="?", type=Path, metavar="FILE", help="default: standard output"
+    complete_path(
+        export.add_argument(
+            "file", nargs="?", type=Path, metavar="FILE", help="default: standard output"
+        )
     )
     export.add_argument(
         "--format",

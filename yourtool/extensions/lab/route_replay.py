@@ -12,6 +12,7 @@ from yourtool.agent.runtime import Runtime
 from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
+from yourtool.cli.run_options import complete_path
 from yourtool.config import RunOptions
 from yourtool.errors import ConfigError, UnknownModelError, UsageError
 from yourtool.extensions.lab import stored_routes
@@ -46,26 +47,32 @@ _SLOTS = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of `yourtool route replay`."""
-    parser.add_argument(
-        "--with",
-        dest="file",
-        type=Path,
-        metavar="FILE",
-        help="with `replay`: rules instead of the stored ones",
+    complete_path(
+        parser.add_argument(
+            "--with",
+            dest="file",
+            type=Path,
+            metavar="FILE",
+            help="with `replay`: rules instead of the stored ones",
+        )
     )
-    parser.add_argument(
-        "--prices",
-        dest="prices_file",
-        type=Path,
-        metavar="FILE",
-        help="with `replay`: a `prices.toml`",
+    complete_path(
+        parser.add_argument(
+            "--prices",
+            dest="prices_file",
+            type=Path,
+            metavar="FILE",
+            help="with `replay`: a `prices.toml`",
+        )
     )
-    parser.add_argument(
-        "--models",
-        dest="models_file",
-        type=Path,
-        metavar="FILE",
-        help="with `replay`: a `models.toml`, for example with other windows",
+    complete_path(
+        parser.add_argument(
+            "--models",
+            dest="models_file",
+            type=Path,
+            metavar="FILE",
+            help="with `replay`: a `models.toml`, for example with other windows",
+        )
     )
     parser.add_argument(
         "--since", default="", metavar="T", help="a date or time, or for example `24h`, `7d`, `2w`"
