@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-remaining test-recorded requirements security craft reliability day ecosystem soak coverage mutation static check fix snapshots pictures docs bench pin lowest release
+.PHONY: help map run test test-remaining test-recorded requirements security craft reliability day ecosystem soak coverage mutation static check fix snapshots pictures docs bench pin lowest release
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 CONSTRAINTS := constraints.txt
@@ -51,12 +51,12 @@ coverage: .venv/.dev  ## List the branches of gate, paths, sanitiser and journal
 	    tests/agent/turn tests/agent/session tests/agent/test_credential_approval.py \
 	    tests/agent/hooks/test_turns.py \
 	    tests/store/test_journal.py tests/cli/test_permissions.py tests/cli/test_rules.py \
-	    tests/test_text.py tests/test_text_safety.py tests/tools/test_directory_opening.py \
-	    tests/tools/test_directory_walk.py tests/tools/test_files.py \
-	    tests/tools/test_path_resolution.py \
-	    tests/tools/test_own_directories.py tests/tools/test_search.py \
-	    tests/tools/test_workspace.py tests/tui/test_ansi.py tests/tui/test_display_filters.py \
-	    tests/tui/test_output_filter.py tests/tui/test_verbatim.py $(ARGS)
+	    tests/foundation/test_text.py tests/test_text_safety.py tests/tools/workspace/test_directory_opening.py \
+	    tests/tools/workspace/test_directory_walk.py tests/tools/files/test_files.py \
+	    tests/tools/workspace/test_path_resolution.py \
+	    tests/tools/test_own_directories.py tests/tools/search/test_search.py \
+	    tests/tools/workspace/test_workspace.py tests/tui/lines/test_ansi.py tests/tui/theme/test_display_filters.py \
+	    tests/tui/theme/test_output_filter.py tests/tui/lines/test_verbatim.py $(ARGS)
 	$(BIN)python -m coverage report --fail-under 100
 
 mutation: .venv/.dev  ## Change gate, paths, sanitiser and journal in N places; list what no test notices
@@ -83,6 +83,9 @@ snapshots: .venv/.dev  ## Accept what the screen looks like now; then read the d
 
 pictures: .venv/.dev  ## Write the screenshots and the recording of README and docs
 	$(BIN)python -m tests.pictures docs/screenshots
+
+map: .venv/.dev  ## Print what is in which package, and where a change goes
+	@$(BIN)python -m docs.map
 
 docs: .venv/.dev  ## Write the pages that are made from the code
 	$(BIN)python -m docs.generate

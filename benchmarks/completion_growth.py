@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Sequence
 
-from yourtool.tui.completer import Completer
+from yourtool.tui.input.completer import Completer
 
 SIZES = (1_000, 10_000, 100_000)
 WORD = "transcript"

@@ -16,18 +16,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from yourtool.agent.stored_decisions import replay_decisions
-from yourtool.agent.turn.judgements import build_judgement, build_snapshot
-from yourtool.config import Mode
+from yourtool.agent.history.stored_decisions import replay_decisions
+from yourtool.agent.turn.calls.judgements import build_judgement, build_snapshot
 from yourtool.effects import SideEffects, Subject
 from yourtool.events.catalog import AnyFact
 from yourtool.events.sessions import SessionCreated
 from yourtool.events.tools import ToolCalled
+from yourtool.foundation.masking import Mask
 from yourtool.ids import new_id, new_session_id, new_tool_use_id
-from yourtool.masking import Mask
 from yourtool.messages.message import now
 from yourtool.permissions.judging import CallSubjects, JudgedCall, Policy, judge, look_up
 from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.settings.config import Mode
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from yourtool.config import Api
 from yourtool.interrupt import Interrupt
 from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import MESSAGE_TYPES, METADATA_TYPES, Message, Role
@@ -25,6 +24,7 @@ from yourtool.providers.registry import load_dialect
 from yourtool.providers.requests.attachment_limits import fit_attachments
 from yourtool.providers.requests.request_view import RequestView, ViewRules
 from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.settings.config import Api
 
 SIZES = (10, 100, 1_000, 10_000)
 APIS: tuple[Api, ...] = ("messages", "chat", "responses", "generate-content", "ollama")

@@ -18,8 +18,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from yourtool.agent.route_records import build_record
-from yourtool.agent.routes import to_routing_record
+from yourtool.agent.routes.route_records import build_record
+from yourtool.agent.routes.session_routes import to_routing_record
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.sessions import SessionCreated

@@ -18,15 +18,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from yourtool.masking import Mask
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.foundation.masking import Mask
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.base import ToolContext
-from yourtool.tools.file_reads import FileReads
+from yourtool.tools.commands.shell import Shell, shell
 from yourtool.tools.sandbox.bubblewrap import find_bubblewrap
 from yourtool.tools.sandbox.sandbox import Sandbox
 from yourtool.tools.sandbox.sandboxes import Sandboxes
-from yourtool.tools.shell import Shell, shell
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace.file_reads import FileReads
+from yourtool.tools.workspace.workspace import Workspace
 
 _EMPTY = ("--unshare-all", "--ro-bind", "/", "/", "--", "true")
 """Arguments of bubblewrap for a sandbox without protected or hidden places."""

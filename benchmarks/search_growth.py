@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.tools.base import ToolContext
-from yourtool.tools.search import Grep, search
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.search.search import Grep, search
+from yourtool.tools.workspace.workspace import Workspace
 
 SIZES = (1_000, 10_000, 100_000)
 PATTERN = "needle_in_haystack"

@@ -96,8 +96,8 @@ def run_ours(tokens: int, rate: float, marks: Marks) -> None:
     from yourtool.events.deltas import MessageComplete, MessageStart, TextDelta, TokenUsage
     from yourtool.messages.blocks import TextBlock
     from yourtool.messages.metadata import StopReason
-    from yourtool.tui.highlight import get_highlighter
-    from yourtool.tui.output_filter import SanitizeFilter
+    from yourtool.tui.lines.highlight import get_highlighter
+    from yourtool.tui.theme.output_filter import SanitizeFilter
     from yourtool.tui.transcript.transcript import Transcript
 
     class Ours(App[None]):

@@ -17,21 +17,21 @@ from docs.prompt_page import prompt_page
 from docs.provider_tables import providers_table
 from docs.tool_tables import tools_page
 from yourtool.agent.commands.table import COMMANDS
-from yourtool.config import ENVIRONMENT, Config
 from yourtool.events.catalog import Event
 from yourtool.events.codec import STORED_TYPES
 from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
 from yourtool.routing.predicates import PREDICATES
 from yourtool.run_result import Result
+from yourtool.settings.config import ENVIRONMENT, Config
+from yourtool.settings.tables import TableKey, format_key
+from yourtool.settings.ui_config import KeymapName
 from yourtool.store.sqlite.fulltext import stored_words
 from yourtool.store.sqlite.schema import MIGRATIONS
-from yourtool.tables import TableKey, format_key
-from yourtool.tui.active_keys import get_labels
-from yourtool.tui.key_bindings import PLACE_TITLES
-from yourtool.tui.keymap import build_keymap
-from yourtool.tui.keys import KEYS
-from yourtool.ui_config import KeymapName
+from yourtool.tui.keys.active_keys import get_labels
+from yourtool.tui.keys.key_bindings import PLACE_TITLES
+from yourtool.tui.keys.keymap import build_keymap
+from yourtool.tui.keys.keys import KEYS
 
 ROOT = Path(__file__).parents[1]
 LIST = "[]"

@@ -3,11 +3,15 @@
 import textwrap
 from pathlib import Path
 
-from yourtool.agent.prompt import build_sandbox_text, build_situation_text, build_stable_text
+from yourtool.agent.requests.prompt import (
+    build_sandbox_text,
+    build_situation_text,
+    build_stable_text,
+)
 from yourtool.agent.session.system_prompt import system_messages
-from yourtool.config import Mode
 from yourtool.providers.estimate import estimate_tokens
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.config import Mode
+from yourtool.settings.sandbox_config import SandboxLevel
 
 _SURROUNDINGS = """\
 Working directory: /home/me/project

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from yourtool.effects import SideEffects, ToolDefinition
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.messages.blocks import TextBlock
 from yourtool.models import EDIT_TOOLS
 from yourtool.paths import Paths
@@ -20,12 +20,12 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.tools.base import ToolContext
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.expansion import build_expand_message
-from yourtool.tools.memory import build_remember
-from yourtool.tools.skill_saving import build_save_skill
-from yourtool.tools.skills import build_load_skill
+from yourtool.tools.guidance.expansion import build_expand_message
+from yourtool.tools.guidance.memory import build_remember
+from yourtool.tools.guidance.skill_saving import build_save_skill
+from yourtool.tools.guidance.skills import build_load_skill
 from yourtool.tools.toolset import Tool, Toolbox
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace.workspace import Workspace
 
 _FILES = {
     "src/app.py": "def greet(name):\n    return f'Hello {name}'\n\n\nprint(greet('you'))\n",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 PUBLIC = {"_exit", "_replace", "_asdict"}
 """Documented names of the standard library."""
-KNOWN = {"_transport": "tools/peer_process.py"}
+KNOWN = {"_transport": "tools/processes/peer_process.py"}
 """Pipes of a process, which asyncio closes in no public way, and the module that closes them."""
 _LIBRARIES = ("textual", "rich")
 _ROOT = Path(__file__).parents[1]

@@ -3,7 +3,7 @@
 from functools import cache
 
 from tests.tools.sandbox.levels import find_reason
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 NO_SANDBOX = {"YOURTOOL_SANDBOX_ENABLED": "false"}
 """Switches the sandbox off in a program that a test starts."""

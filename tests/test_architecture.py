@@ -30,7 +30,7 @@ SCRIPTS = [
 
 MODULE_LINES = 400
 OVER: dict[str, int] = {
-    "yourtool/tui/keys.py": 600,
+    "yourtool/tui/keys/keys.py": 600,
     "yourtool/tui/transcript/transcript.py": 580,
 }
 """Modules that may be longer, with their limit: closed vocabularies, ideas without a seam."""
@@ -39,18 +39,18 @@ SHORT = {
     "yourtool/__init__.py": "the version",
     "yourtool/cli/command_rows.py": "the commands of extensions among those of the core",
     "yourtool/events/hooks.py": "the only fact about hooks",
-    "yourtool/json_sizes.py": "the size that messages of other programs may have",
-    "yourtool/late_modules.py": "how some modules are imported",
-    "yourtool/prctl.py": "calls of the kernel",
+    "yourtool/foundation/json_sizes.py": "the size that messages of other programs may have",
+    "yourtool/foundation/late_modules.py": "how some modules are imported",
+    "yourtool/process/prctl.py": "calls of the kernel",
     "yourtool/providers/transports/certificates.py": "the certificates that are trusted",
-    "yourtool/suggestions.py": "the comparison of names",
+    "yourtool/foundation/suggestions.py": "the comparison of names",
     "yourtool/tools/builtin.py": "the list of the tools",
-    "yourtool/tools/file_reads.py": "the digests of the files that the model has read",
-    "yourtool/tools/plan.py": "a tool",
-    "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
-    "yourtool/tui/slices.py": "the time that long work may take",
+    "yourtool/tools/workspace/file_reads.py": "the digests of the files that the model has read",
+    "yourtool/tools/guidance/plan.py": "a tool",
+    "yourtool/tui/keys/key_bindings.py": "the vocabulary of the table of keys",
+    "yourtool/tui/lines/slices.py": "the time that long work may take",
     "yourtool/extensions/vim/state.py": "what Vim stores between keys",
-    "yourtool/threads.py": "an executor for the event loop",
+    "yourtool/foundation/threads.py": "an executor for the event loop",
     "yourtool/tui/screens/early_actions.py": "actions of the chat screen",
     "yourtool/tui/widgets/key_mode.py": "what an extension replaces",
     "yourtool/tui/widgets/wrapped_widget.py": "a base of widgets",
@@ -61,22 +61,22 @@ PARAMETERS = 6
 BANNED_NAMES = {"utils", "helpers", "common", "manager", "types"}
 LATE_IMPORTERS = {
     "yourtool/__main__.py",  # after the fork
-    "yourtool/line_diff.py",  # the comparison of texts
-    "yourtool/suggestions.py",  # the comparison of names
+    "yourtool/foundation/line_diff.py",  # the comparison of texts
+    "yourtool/foundation/suggestions.py",  # the comparison of names
     "yourtool/cli/__init__.py",  # the chosen front end or command
     "yourtool/extensions/__init__.py",  # what an extension offers
     "yourtool/providers/registry.py",  # the requested adapter
-    "yourtool/permissions/shell/syntax.py",  # the parser of commands
-    "yourtool/patterns.py",  # the patterns of rules and hooks
+    "yourtool/permissions/shell/lines/syntax.py",  # the parser of commands
+    "yourtool/foundation/patterns.py",  # the patterns of rules and hooks
     "yourtool/store/markdown_texts.py",  # the parser of Markdown
     "yourtool/store/scrubbing.py",  # the patterns of secrets
-    "yourtool/late_modules.py",  # the modules that packages name
+    "yourtool/foundation/late_modules.py",  # the modules that packages name
     "yourtool/tools/servers/client.py",  # the client of MCP servers, which can be removed
 }
 SDKS = {"anthropic", "openai"}
 ASKS_PATHS = {"exists", "is_dir", "is_file", "is_symlink", "resolve"}
 """Methods of `Path` that raise where the functions of `files` have an answer."""
-MAY_ASK_PATHS = ("yourtool/extras.py", "yourtool/tools/sandbox/")
+MAY_ASK_PATHS = ("yourtool/foundation/extras.py", "yourtool/tools/sandbox/")
 """The installation of this program, and places that are verified from inside."""
 READS_MARKUP = {"Static", "Label", "OptionList", "notify"}
 
@@ -126,7 +126,8 @@ def is_short(path: Path) -> bool:
     """Return whether it has few lines, and neither only marks a package nor implements a port."""
     text = path.read_text("utf-8")
     lines = len(text.splitlines())
-    marks_package = path.name == "__init__.py" and (lines == 1 or "late_modules(" in text)
+    is_package = path.name == "__init__.py"
+    marks_package = is_package and (len(tree(path).body) == 1 or "late_modules(" in text)
     implements_port = path.match("dialects/*/*.py") and path.stem in ("spec", "dialect")
     return lines < LEAST_LINES and not marks_package and not implements_port
 

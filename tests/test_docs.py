@@ -8,15 +8,16 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from docs.map import list_rooms, write_map
 from tests.removable import needs_all
 from yourtool import __version__
 from yourtool.agent.commands.table import COMMANDS
 from yourtool.cli import parser
-from yourtool.config import config_file, load_report
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice, TextDelta
 from yourtool.paths import Paths
 from yourtool.run_result import result_without_turn
+from yourtool.settings.config import config_file, load_report
 from yourtool.tools.builtin import default_toolbox
 
 ROOT = Path(__file__).parents[1]
@@ -104,7 +105,7 @@ def test_every_slash_command_on_a_page_exists():
     known = {name for each in COMMANDS for name in (each.name, *each.aliases)}
     mentioned = find_on_pages(r"`/([a-z]+)(?=[` ])")
     assert len(mentioned) > 15
-    assert mentioned - {"proc", "run", "tmp"} <= known
+    assert mentioned - {"greet", "proc", "run", "tmp"} <= known
 
 
 @needs_all
@@ -236,10 +237,41 @@ def test_settings_on_a_page_are_valid(tmp_path):
         assert load_report(paths, {}).problems == (), name
 
 
+@pytest.mark.parametrize("page", ["AGENTS.md", "the map"])
 @needs_all
-def test_every_module_that_the_rules_for_changes_name_exists():
-    named = set(re.findall(r"`([a-z_/]+/[a-z_]+\.py)`", (ROOT / "AGENTS.md").read_text("utf-8")))
-    assert len(named) > 20
+def test_every_module_that_the_rules_for_changes_name_exists(page):
+    text = write_map(list_rooms()) if page == "the map" else (ROOT / page).read_text("utf-8")
+    named = set(re.findall(r"`([a-z_/]+/[a-z_]+\.py)`", text))
+    assert len(named) > 5
     assert not [
         each for each in named if not any((ROOT / top / each).exists() for top in (".", "yourtool"))
     ]
+
+
+def test_every_package_has_a_first_line_and_at_most_24_modules():
+    rooms = list(list_rooms())
+    assert len(rooms) > 50
+    assert not [each.path for each in rooms if not each.summary.endswith(".")]
+    assert not [each.path for each in rooms if len(each.modules) > 24]
+
+
+@needs_all
+def test_arrows_in_the_pictures_of_the_architecture_are_imports():
+    """Each line leads from the nearest line above it with less indentation."""
+    above: list[tuple[int, str]] = []
+    blocks = re.findall(r"(?s)```\n(.*?)```", (ROOT / "docs/architecture.md").read_text("utf-8"))
+    lines = [line for block in blocks for line in block.splitlines()]
+    for line in lines:
+        indentation, path = re.match(r"( *(?:→ )?)([a-z_/]+\.py)", line).groups()
+        above = [each for each in above if each[0] < len(indentation)]
+        if above:
+            name = path.removesuffix(".py").replace("/", ".")
+            package, _, module = name.rpartition(".")
+            text = (ROOT / "yourtool" / above[-1][1]).read_text("utf-8")
+            either = (
+                rf"from yourtool\.{name} import|from yourtool\.{package} import [^#]*\b{module}\b"
+            )
+            assert re.search(either, text), line
+        assert (ROOT / "yourtool" / path).exists(), line
+        above.append((len(indentation), path))
+    assert len(lines) > 15

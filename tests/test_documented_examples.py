@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from tests.e2e.terminal import Terminal
 from tests.provider_server import ProviderServer, Reply
 from tests.sandbox_here import get_variables
 from tests.tools.sandbox.levels import find_reason
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 ROOT = Path(__file__).parents[1]
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
@@ -37,6 +38,9 @@ NOT_RUN = {
     ("README.md", "pip install --require-hashes"): "needs a package registry",
     ("acp.md", 'pip install "CLONE[acp]"'): "needs a package registry",
     ("performance.md", "make bench"): "takes minutes",
+    ("architecture.md", "tui/input/turn_runner.py"): "a picture, compared in test_docs.py",
+    ("architecture.md", "providers/wire.py"): "a picture, compared in test_docs.py",
+    ("architecture.md", "agent/turn/calls/tool_runner.py"): "a picture, compared in test_docs.py",
 }
 """Blocks without a test here, by their first line, with the reason."""
 
@@ -441,3 +445,58 @@ def test_command_in_the_settings_of_an_editor_answers_it(own_home):
     command = " ".join((agent["command"], *agent["args"]))
     answer = json.loads(own_home.run(f"echo '{line}' | {command}").splitlines()[0])
     assert answer["result"]["protocolVersion"] == 1
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A copy of the program, to which a page adds something."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "yourtool", tmp_path / "source/yourtool", ignore=ignored)
+    for name in ("config", "themes"):
+        (tmp_path / "source" / name).symlink_to(ROOT / name)
+    return tmp_path / "source"
+
+
+def insert(file, before, text):
+    """Add a line before a text that is in a file once."""
+    content = file.read_text("utf-8")
+    assert content.count(before) == 1, (file, before)
+    file.write_text(content.replace(before, f"{text}\n{before}"), "utf-8")
+
+
+def run_source(home, source, line):
+    """Run a line of Python's command line with the copy of the program."""
+    home.environment["PYTHONPATH"] = str(source)
+    return home.run(f"{sys.executable} -P {line}")
+
+
+def test_a_new_tool_is_a_module_and_a_row(own_home, source):
+    tools = source / "yourtool/tools"
+    added = read_block("adding-a-tool.md", '"""The `roll_dice` tool."""')
+    (tools / "guidance/roll_dice.py").write_text(added)
+    name = "from yourtool.tools.guidance.roll_dice import roll_dice"
+    insert(tools / "builtin.py", "from yourtool.tools.toolset", name)
+    insert(tools / "builtin.py", "            update_plan,", "            roll_dice,")
+    own_home.configure([{"call": "roll_dice", "input": {"sides": 2}}], [{"say": "Rolled."}])
+    out = run_source(own_home, source, "-m yourtool -p --output-format stream-json go")
+    [done] = [line for line in out.splitlines() if '"tool.completed"' in line]
+    assert re.search(r'"text": ?"[12]"', done), done
+
+
+def test_a_new_command_is_a_module_and_a_row(own_home, source):
+    commands = source / "yourtool/agent/commands"
+    added = read_block("adding-a-command.md", '"""`/greet`: a greeting."""')
+    (commands / "greeting.py").write_text(added)
+    insert(commands / "table.py", "    instructions,", "    greeting,")
+    insert(commands / "table.py", "    *instructions.COMMANDS,", "    *greeting.COMMANDS,")
+    code = "import yourtool.agent.commands.parser as p; print(p.parse_input('/greet Ann'))"
+    out = run_source(own_home, source, f'-c "{code}"')
+    assert "name='greet'" in out and "argument='Ann'" in out
+
+
+def test_a_new_provider_is_a_row(own_home, source):
+    specs = source / "yourtool/providers/provider_specs.py"
+    row = textwrap.indent(read_block("adding-a-provider.md", "ProviderSpec("), "    ").rstrip()
+    insert(specs, '    ProviderSpec(\n        name="demo"', f"{row},")
+    own_home.environment["EXAMPLE_API_KEY"] = "key-of-example"
+    assert "example" in run_source(own_home, source, "-m yourtool auth list")

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from yourtool.config import RunOptions, config_file
 from yourtool.effects import Confirmation, Verdict
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice, RetryScheduled, TextDelta
@@ -23,6 +22,7 @@ from yourtool.messages.message import now
 from yourtool.messages.metadata import StopReason
 from yourtool.paths import resolve_paths
 from yourtool.run_result import ExitCode
+from yourtool.settings.config import RunOptions, config_file
 
 ROOT = str(Path(__file__).parents[1])
 ENVELOPE: dict[str, Any] = {"id": "e", "timestamp": now(), "session_id": "sess_1"}

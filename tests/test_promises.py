@@ -13,22 +13,17 @@ from pathlib import Path
 import pytest
 
 from tests.removable import find_needs
-from yourtool import guardian
-from yourtool.agent.session import project_files
-from yourtool.agent_config import UndoConfig
-from yourtool.permissions.shell import syntax
-from yourtool.tools import (
-    expanded_targets,
-    file_states,
-    git_files,
-    git_object_store,
-    git_restoring,
-    safety_copies,
-    web,
-    workspace_watch,
-)
-from yourtool.tools.protection import places, reading
-from yourtool.tools.sandbox import ports
+from yourtool.agent.session.project import project_files
+from yourtool.permissions.shell.lines import syntax
+from yourtool.process import guardian
+from yourtool.settings.agent_config import UndoConfig
+from yourtool.tools.changes import workspace_watch
+from yourtool.tools.commands import expanded_targets
+from yourtool.tools.git import git_files, git_object_store, git_restoring
+from yourtool.tools.protection import places, reading, safety_copies
+from yourtool.tools.sandbox.network import ports
+from yourtool.tools.web import web
+from yourtool.tools.workspace import file_states
 
 ROOT = Path(__file__).parents[1]
 PAGES = tomllib.loads((ROOT / "tests/promises.toml").read_text())

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import pytest
 
 from tests.regexes import attacks, overlaps, parse
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
+from yourtool.foundation.wildcards import parse_wildcard
 from yourtool.permissions.shell.open_rules import _load_rows
-from yourtool.tui.completer import subsequence_pattern
-from yourtool.wildcards import parse_wildcard
+from yourtool.tui.input.completer import subsequence_pattern
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {
@@ -31,27 +31,31 @@ for _source in SOURCES.values():
 WILDCARDS = "".join(f"({parse_wildcard(each).regex})|" for each in ("*a*b", "a/**/b*/c", "?[!x]*"))
 MASK = Mask(["sk-abcdefghijklmnop", "aaaaaaaaaaaaaaaaaaaa"])
 BUILT = {
-    "yourtool/wildcards.py: source": [WILDCARDS + "x"],
+    "yourtool/foundation/wildcards.py: source": [WILDCARDS + "x"],
     "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
     "yourtool/extensions/settings_import/targets.py: _LIST.format(effect)": [
         r"^[ \t]*allow[ \t]*=[ \t]*\["
     ],
-    "yourtool/saved_settings.py: f'#\\\\s*{re.escape(key[0])}\\\\s*='": [r"#\s*theme\s*="],
+    "yourtool/settings/saved_settings.py: f'#\\\\s*{re.escape(key[0])}\\\\s*='": [r"#\s*theme\s*="],
     "yourtool/tui/transcript/search.py: '\\\\s+'.join(map(re.escape, words))": [r"ab\s+b"],
     "yourtool/tui/transcript/search.py: f'{between}\\\\s+{between}'.join(parts)": [
         r"a[*_`]*b[*_`]*\s+[*_`]*b[*_`]*a"
     ],
-    "yourtool/tui/choice_filter.py: subsequence_pattern(letters)": [subsequence_pattern("aab")],
+    "yourtool/tui/input/choice_filter.py: subsequence_pattern(letters)": [
+        subsequence_pattern("aab")
+    ],
     "yourtool/permissions/shell/open_rules.py: each": [
         pattern for row in _load_rows().values() for pattern in row.matches
     ],
     "yourtool/permissions/shell/programs.py: row.forms.get(name, '.*')": [
         form for row in _load_rows().values() if row.only for form in row.only.forms.values()
     ],
-    "yourtool/tui/completer.py: subsequence_pattern(folded_query)": [subsequence_pattern("aab")],
+    "yourtool/tui/input/completer.py: subsequence_pattern(folded_query)": [
+        subsequence_pattern("aab")
+    ],
 }
 """Patterns that are built at run time, by location, with examples."""
-ONLY_MATCHED = {"yourtool/wildcards.py: source"}
+ONLY_MATCHED = {"yourtool/foundation/wildcards.py: source"}
 FOREIGN = {
     "yourtool/tools/schema.py: value",  # a schema that the user gave
     "yourtool/tools/schema.py: pattern",
@@ -100,13 +104,15 @@ def found_patterns():
             methods = ("match",) if place in ONLY_MATCHED else methods
             if place in FOREIGN:
                 continue
-            if place.startswith("yourtool/masking.py"):
+            if place.startswith("yourtool/foundation/masking.py"):
                 continue
             for pattern in BUILT.get(place) or [value_of(node.args[0], vars(module))]:
                 text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
                 yield Found(f"{path.as_posix()}:{node.lineno}", text, flags, methods)
     for made in (MASK._pattern, MASK._first_bytes):  # of bytes, from keys
-        yield Found("yourtool/masking.py", made.pattern.decode("latin-1"), 0, ("search", "sub"))
+        yield Found(
+            "yourtool/foundation/masking.py", made.pattern.decode("latin-1"), 0, ("search", "sub")
+        )
 
 
 def assigned(node):

@@ -29,10 +29,9 @@ from tests.providers.recorded_exchanges import (
 from tests.strategies import Writer
 from tests.trusted_folders import trust
 from yourtool.agent.session.system_prompt import system_messages
-from yourtool.config import load_config
-from yourtool.credentials import Credentials
 from yourtool.effects import SideEffects
 from yourtool.errors import ConfigError, NetworkError
+from yourtool.foundation.text import MAX_JSON_DEPTH, storable, storable_json
 from yourtool.headless import Printer, read_schema
 from yourtool.messages.blocks import (
     AudioBlock,
@@ -57,9 +56,10 @@ from yourtool.providers.replies.arguments import parse_arguments
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.providers.wire import WireAdapter
-from yourtool.text import MAX_JSON_DEPTH, storable, storable_json
+from yourtool.settings.config import load_config
+from yourtool.settings.credentials import Credentials
 from yourtool.tools.base import Args, ToolOutput, tool
-from yourtool.tui.themes import load_theme
+from yourtool.tui.theme.themes import load_theme
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=40) | st.sampled_from(
     ["\ud83d", "\ude00x", "a\0b", "\ufeffa", "a\u2028b\u2029c\x85d", "\U0001f600", "\ud83d\ude00"]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.paths import Paths
 
 

@@ -5,11 +5,11 @@ import os
 import sys
 from contextlib import suppress
 
-from yourtool import environment, prctl
-from yourtool.early_prompt.handover import Handover
-from yourtool.early_prompt.prompt import find_early_prompt
-from yourtool.memory import SHORTAGE, is_shortage
-from yourtool.supervisor import run_supervised
+from yourtool.process import environment, prctl
+from yourtool.process.early_prompt.handover import Handover
+from yourtool.process.early_prompt.prompt import find_early_prompt
+from yourtool.process.memory import SHORTAGE, is_shortage
+from yourtool.process.supervisor import run_supervised
 
 _SHORTAGE_LINE = f"yourtool: {SHORTAGE}\n".encode()
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from yourtool.messages.blocks import ContentBlock
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 
 class SideEffects(StrEnum):

@@ -20,21 +20,22 @@ from typing import Any, Literal, Protocol, TextIO, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from yourtool.agent.budgets import describe_warning
 from yourtool.agent.input.attachments import read_attachment
+from yourtool.agent.money.budgets import describe_warning
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.turn_means import import_turn
-from yourtool.amounts import format_duration
-from yourtool.config import RunOptions, install_defaults
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.events.budgets import BudgetWarned
 from yourtool.events.catalog import Event
 from yourtool.events.codec import to_stored
 from yourtool.events.deltas import Notice, RetryScheduled
-from yourtool.masking import NO_KEYS, Mask
+from yourtool.foundation.amounts import format_duration
+from yourtool.foundation.masking import NO_KEYS, Mask
+from yourtool.foundation.text import printable, storable, storable_json
+from yourtool.foundation.threads import use_bounded_threads
 from yourtool.messages.blocks import ContentBlock, TextBlock
 from yourtool.models import DEMO
 from yourtool.paths import Paths, require_data_directory
@@ -47,9 +48,8 @@ from yourtool.run_result import (
     RunFailure,
     result_without_turn,
 )
+from yourtool.settings.config import RunOptions, install_defaults
 from yourtool.store.base import resolve_id
-from yourtool.text import printable, storable, storable_json
-from yourtool.threads import use_bounded_threads
 from yourtool.tools import validation
 from yourtool.tools.schema import subset_problems
 

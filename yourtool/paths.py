@@ -12,7 +12,7 @@ from msgspec import Struct
 from platformdirs import PlatformDirs
 
 from yourtool.errors import UsageError
-from yourtool.files import is_directory
+from yourtool.foundation.files import is_directory
 
 
 class Paths(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Paths(Struct, frozen=True):
 
     @property
     def blobs(self) -> Path:
-        """The attachments of messages; see `yourtool.blobs`."""
+        """The attachments of messages; see `yourtool.messages.blobs`."""
         return self.data / "blobs"
 
     @property

@@ -24,8 +24,7 @@ from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
 from yourtool.events.tools import ToolCompleted, ToolConfirmationRequested, ToolFailed
 from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
-from yourtool.masking import NO_KEYS, Mask
-from yourtool.memory import SHORTAGE, is_shortage
+from yourtool.foundation.masking import NO_KEYS, Mask
 from yourtool.messages.blocks import (
     ContentBlock,
     MediaBlock,
@@ -34,6 +33,7 @@ from yourtool.messages.blocks import (
     iter_blocks,
 )
 from yourtool.messages.metadata import RoutingDecisionRecord, StopReason
+from yourtool.process.memory import SHORTAGE, is_shortage
 
 
 class ExitCode(IntEnum):

@@ -12,18 +12,15 @@ from msgspec.structs import replace
 
 from tests.validator.validate import errors, validate
 from yourtool import extensions
-from yourtool.agent.estimates import RequestEstimates
+from yourtool.agent.history.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import repair_session
 from yourtool.agent.history.state import State
-from yourtool.agent.routes import Routes
-from yourtool.agent.routing_rules import DefaultModels, RoutingRules
-from yourtool.agent.session.project_trust import is_trusted
+from yourtool.agent.routes.routing_rules import DefaultModels, RoutingRules
+from yourtool.agent.routes.session_routes import Routes
+from yourtool.agent.session.project.project_trust import is_trusted
 from yourtool.agent.session.session import Session
 from yourtool.agent.session_environment import Budget, SessionEnvironment
-from yourtool.agent_config import Limits, RoutingConfig
-from yourtool.amounts import Spending
-from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import StreamEvent
@@ -31,8 +28,9 @@ from yourtool.events.facts import Fact
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import SessionCreated
 from yourtool.events.turns import RoutingSnapshot
+from yourtool.foundation.amounts import Spending
+from yourtool.foundation.masking import Mask
 from yourtool.ids import new_session_id
-from yourtool.masking import Mask
 from yourtool.messages.message import Message
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.permissions.gate import Gate
@@ -45,12 +43,14 @@ from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.encoded_history import EncodedHistory
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
+from yourtool.settings.agent_config import Limits, RoutingConfig
+from yourtool.settings.config import Mode
 from yourtool.store.forks import workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.toolset import Tool, Toolbox, Toolset, ToolSnapshot
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace.workspace import Workspace
 
 PRICE = Price(input_per_mtok_usd=Decimal(3), output_per_mtok_usd=Decimal(15))
 MODEL = Model(

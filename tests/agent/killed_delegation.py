@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 
 from tests.agent.harness import ALLOW, User, play
-from tests.agent.test_delegation import Script, delegates
+from tests.agent.workers.test_delegation import Script, delegates
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions, config_file
 from yourtool.paths import resolve_paths
 from yourtool.providers.registry import Registry
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import RunOptions, config_file
 from yourtool.store.sqlite.store import SqliteStore
 
 PARTIAL = "partial"

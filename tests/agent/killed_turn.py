@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from tests.agent.harness import Bench, play
-from yourtool.config import Mode
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
 
 
 async def run(root: Path) -> None:

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from tests.agent.harness import Bench, play
-from yourtool.config import Mode
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
 
 OLD = {"changed.txt": "of the user\n", "removed.txt": "also\n"}
 NEW = {"changed.txt": "of the agent\n", "d/created.txt": "new\n", "e/f/more.txt": "new too\n"}

@@ -7,12 +7,12 @@ import pytest
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.provider_server import ProviderServer, Reply
 from yourtool.agent.runtime import Runtime
-from yourtool.config import Mode, RunOptions
 from yourtool.effects import Decision, Scope, Verdict
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.paths import resolve_paths
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode, RunOptions
 
 SESSION = Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION)
 CANARY = "CANARY-4711"

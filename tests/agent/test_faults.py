@@ -9,11 +9,11 @@ from tests.agent.harness import Bench, Checked, names, play
 from tests.agent.killed_turns import PROMPT
 from yourtool.agent.history import space
 from yourtool.agent.history.space import SpaceWait
-from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError, StoreError
 from yourtool.events.catalog import message_of
 from yourtool.events.files import FilesChanged
 from yourtool.events.tools import ToolFailed
+from yourtool.messages.blobs import is_blob, read_blob
 from yourtool.messages.blocks import ImageBlock, iter_blocks
 from yourtool.messages.invariants import validate_message, validate_session
 from yourtool.messages.message import Role

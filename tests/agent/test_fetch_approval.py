@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
-from yourtool.config import Mode
 from yourtool.effects import Decision, Scope, Subject, Verdict
 from yourtool.events.tools import ToolCompleted, ToolFailed
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.tools.web import build_fetch_url
+from yourtool.settings.config import Mode
+from yourtool.tools.web.web import build_fetch_url
 
 SESSION = Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION)
 

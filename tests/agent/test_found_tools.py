@@ -6,9 +6,9 @@ import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.tools.many_tools import COUNT, define, many
-from yourtool.agent_config import ContextConfig
 from yourtool.events.tools import ToolFailed
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.agent_config import ContextConfig
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.tool_search import FIND_TOOLS
 from yourtool.tools.toolset import JoinedToolset

@@ -5,7 +5,6 @@ from decimal import Decimal
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, MODEL, User, names, play
-from yourtool.agent_config import Limits
 from yourtool.errors import AuthError, ContextOverflowError, InvalidRequestError
 from yourtool.events.deltas import TokenUsage
 from yourtool.events.turns import (
@@ -18,6 +17,7 @@ from yourtool.messages.invariants import validate_session
 from yourtool.messages.message import ReplyMessage
 from yourtool.providers.scripted import Scripted, calls, counts, fails, says
 from yourtool.routing.availability import Availability
+from yourtool.settings.agent_config import Limits
 
 READ = calls("read_file", path="a.txt")
 

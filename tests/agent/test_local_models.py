@@ -6,8 +6,8 @@ from tests.agent.harness import User, play
 from tests.providers.local_server import serve
 from yourtool.agent.route_preview import RoutePreview
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions
 
 DETAILS = {
     "qwen3:8b": {

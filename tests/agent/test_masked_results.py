@@ -8,10 +8,10 @@ import pytest
 from tests.agent.harness import DENY, User, names, play
 from tests.cli.command_line import CommandLine
 from yourtool.agent.session.known_secrets import find_known_secrets
-from yourtool.credentials import Credentials
-from yourtool.masking import MASK, Mask
+from yourtool.foundation.masking import MASK, Mask
 from yourtool.paths import resolve_paths
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.credentials import Credentials
 
 KEY = "sk-ant-api03-" + "Zq7" * 30
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.agent.harness import MODEL, play
-from yourtool.agent.routing_rules import DefaultModels
+from yourtool.agent.routes.routing_rules import DefaultModels
 from yourtool.errors import AuthError, NetworkError
 from yourtool.events.turns import ProviderRecovered
 from yourtool.providers.scripted import Fail, Scripted, ScriptLine, says

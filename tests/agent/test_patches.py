@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, OTHER, User, names, play
+from yourtool.agent.history.stored_decisions import replay_decisions
 from yourtool.agent.session.system_prompt import build_stable_message
-from yourtool.agent.stored_decisions import replay_decisions
-from yourtool.config import Mode
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import ToolFailure
 from yourtool.events.files import FilesChanged
@@ -18,6 +17,7 @@ from yourtool.models import EDIT_TOOLS
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
 

@@ -14,8 +14,7 @@ from tests.provider_server import ProviderServer, Reply
 from tests.trusted_folders import trust
 from yourtool.agent.route_preview import RoutePreview
 from yourtool.agent.runtime import Runtime
-from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.config import RunOptions, config_file
+from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.effects import Decision, Scope, SideEffects, Verdict
 from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError
 from yourtool.events.catalog import FACT_TYPES
@@ -24,8 +23,9 @@ from yourtool.messages.blocks import canonical_json
 from yourtool.paths import resolve_paths
 from yourtool.permissions.trust import Trust
 from yourtool.run_result import NoModelError
+from yourtool.settings.config import RunOptions, config_file
 from yourtool.tools.base import Args, ToolContext, tool
-from yourtool.tools.files import read_file
+from yourtool.tools.files.files import read_file
 from yourtool.tools.sandbox import bubblewrap
 from yourtool.tools.toolset import Toolbox
 

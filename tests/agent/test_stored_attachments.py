@@ -5,8 +5,8 @@ import base64
 import pytest
 
 from tests.agent.harness import MODEL, play
-from yourtool.blobs import read_blob
 from yourtool.errors import BlobError, UsageError
+from yourtool.messages.blobs import read_blob
 from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.scripted import Scripted, calls, says

@@ -13,9 +13,8 @@ from tests.tools.servers.configured import good, hostile, started
 from tests.trusted_folders import trust
 from yourtool.agent.commands.parser import parse_input
 from yourtool.agent.runtime import Runtime
-from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.agent.tool_servers import load_servers
-from yourtool.config import Mode, RunOptions
 from yourtool.effects import Decision, Scope, Verdict
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
@@ -25,6 +24,7 @@ from yourtool.paths import resolve_paths
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode, RunOptions
 from yourtool.tools.servers.acceptance import FILE_NAME, Acceptance
 from yourtool.tools.servers.server import ServerState
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from yourtool.cli import main
-from yourtool.config import config_file
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import config_file
 
 
 class CommandLine:

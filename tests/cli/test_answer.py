@@ -6,9 +6,9 @@ import json
 import pytest
 
 from tests.provider_server import ProviderServer, Reply
-from yourtool.blobs import read_blob
-from yourtool.config import config_file
+from yourtool.messages.blobs import read_blob
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import config_file
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 

@@ -20,15 +20,15 @@ from yourtool.cli.config import get_ui_warnings
 from yourtool.cli.logfile import MAX_LOG_BYTES, PrivateLogHandler, log_to_file
 from yourtool.cli.parsed_arguments import parse_arguments
 from yourtool.cli.parser import COMMANDS
-from yourtool.cli.sessions import parse_session_prefix
-from yourtool.config import Mode, config_file, load_config, load_report
+from yourtool.cli.sessions.sessions import parse_session_prefix
 from yourtool.errors import UsageError
 from yourtool.ids import new_session_id
 from yourtool.paths import resolve_paths
 from yourtool.run_result import ExitCode
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.config import Mode, config_file, load_config, load_report
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.settings.ui_config import UiConfig
 from yourtool.store.sqlite.database import Database
-from yourtool.ui_config import UiConfig
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 

@@ -17,8 +17,8 @@ from tests.provider_server import (
     ProviderServer,
     Reply,
 )
-from yourtool.config import config_file
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import config_file
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 

@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 
 from tests.store.turns import FactBuilder, changed
-from yourtool.agent.cost_report import parse_since
+from yourtool.agent.money.cost_report import parse_since
 from yourtool.errors import UsageError
 from yourtool.paths import resolve_paths
 from yourtool.store.forks import fork

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.store.turns import FactBuilder, changed, tool_call
-from yourtool.blobs import store_blob
+from yourtool.messages.blobs import store_blob
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from yourtool.paths import resolve_paths
 from yourtool.store.exports import to_jsonl

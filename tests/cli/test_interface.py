@@ -5,10 +5,11 @@ import sys
 
 import pytest
 
-from yourtool import cli, prctl
+from yourtool import cli
 from yourtool.agent.runtime import Runtime
 from yourtool.cli.parsed_arguments import parse_arguments
 from yourtool.paths import resolve_paths
+from yourtool.process import prctl
 
 PROGRAM = """
 import os

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from yourtool.config import config_file
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import config_file
 from yourtool.tools.sandbox import bubblewrap
 
 pytestmark = pytest.mark.usefixtures("own_logging")

@@ -5,12 +5,12 @@ import pytest
 from tests.security.adversarial import ADVERSARIAL, FILES, LINKS, NEEDLESS
 from tests.security.commands import COMMANDS
 from tests.security.corpora import MISSING, load_recorded
+from tests.tools.protection.test_safety_copies import build_repository, make_dirty
 from tests.tools.sandbox.levels import require
-from tests.tools.test_safety_copies import build_repository, make_dirty
-from yourtool.config import config_file
 from yourtool.paths import resolve_paths
 from yourtool.permissions.trust import TrustStore
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.config import config_file
+from yourtool.settings.sandbox_config import SandboxLevel
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 

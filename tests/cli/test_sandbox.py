@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from tests.tools.sandbox.levels import require
-from yourtool.config import config_file
 from yourtool.paths import resolve_paths
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.settings.config import config_file
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 

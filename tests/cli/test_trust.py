@@ -7,7 +7,7 @@ import pytest
 
 from tests.provider_server import ProviderServer, Reply
 from tests.security.payloads import PAYLOADS
-from yourtool.agent.session.project_trust import is_trusted
+from yourtool.agent.session.project.project_trust import is_trusted
 
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 """What a terminal would interpret, except for the line feed."""

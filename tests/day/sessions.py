@@ -19,11 +19,11 @@ from msgspec.structs import replace
 
 from tests.provider_server import ProviderServer, Reply
 from yourtool.agent.runtime import Runtime
-from yourtool.config import Mode, RunOptions, install_defaults
 from yourtool.effects import OUTSIDE_SANDBOX, Confirmation, Decision, Verdict
 from yourtool.events.catalog import Event
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.paths import require_data_directory, resolve_paths
+from yourtool.settings.config import Mode, RunOptions, install_defaults
 
 _STATUS = re.compile(r"\[(exit code|ended by signal) (\d+)")
 

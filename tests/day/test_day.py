@@ -10,7 +10,7 @@ from tests.day.projects import PROJECTS
 from tests.day.runner import Cell, run_day
 from tests.day.table import format_table
 from tests.tools.sandbox.levels import require
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 KNOWN_DIFFERENCES: tuple[tuple[str, str], ...] = ()
 """Projects and commands that differ today."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.sandbox_here import get_variables
 
-_FILE = "from yourtool.early_prompt.first_screen import *; print(first_screen_file({}, {}))"
+_FILE = "from yourtool.process.early_prompt.first_screen import *; print(first_screen_file({}, {}))"
 
 
 def know_first_screen(

@@ -17,7 +17,7 @@ NEEDED_LATER = {
     "tree_sitter_bash",
     "yourtool.agent.commands.table",
     "yourtool.agent.turn.loop",
-    "yourtool.permissions.shell.syntax",
+    "yourtool.permissions.shell.lines.syntax",
     "yourtool.providers.wire",
     "yourtool.store.exports",
     "yourtool.tools.sandbox.confinement",

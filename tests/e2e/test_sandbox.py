@@ -7,7 +7,7 @@ from tests.e2e.conftest import make_repository
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 from tests.tools.sandbox.levels import require
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 
 def call(command, **arguments):

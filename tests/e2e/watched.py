@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from yourtool import __main__ as program
-from yourtool.early_prompt.handover import Handover
+from yourtool.process.early_prompt.handover import Handover
 
 FILE = os.environ.pop("BLOCKED_LOOPS", "")
 """Reports of blocked loops are appended to this file."""

@@ -9,10 +9,10 @@ from tests.agent.harness import DENY, User, play
 from tests.ecosystem.agents import AGENTS
 from tests.provider_server import ProviderServer, Reply
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions, config_file
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions, config_file
 
 pytestmark = [pytest.mark.ecosystem, pytest.mark.timeout(180)]
 

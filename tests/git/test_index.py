@@ -1,4 +1,4 @@
-"""Indexes that no git has written; those of git are in `tests/tools/test_git_index.py`."""
+"""Indexes that no git has written; those of git are in `tests/tools/git/test_git_index.py`."""
 
 import struct
 

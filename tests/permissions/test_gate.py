@@ -3,15 +3,15 @@ import os
 import pytest
 from msgspec.structs import replace
 
-from yourtool.config import Mode, RunOptions
 from yourtool.effects import HookAdvice, SideEffects, Subject
 from yourtool.errors import UsageError
 from yourtool.permissions.gate import Gate, open_gate, parse_rules
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.judging import CallSubjects, JudgedCall, Policy, judge, look_up
 from yourtool.permissions.rules import EVERY_TOOL, Rule, RuleSet, RuleSource
-from yourtool.tools.plan_proposal import propose_plan
-from yourtool.tools.shell import shell
+from yourtool.settings.config import Mode, RunOptions
+from yourtool.tools.commands.shell import shell
+from yourtool.tools.guidance.plan_proposal import propose_plan
 
 
 @pytest.fixture

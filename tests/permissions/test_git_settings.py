@@ -4,12 +4,12 @@ import subprocess
 
 import pytest
 
-from yourtool.config import Mode
 from yourtool.effects import Preview, Subject
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import RuleSet
-from yourtool.tools.shell import shell
+from yourtool.settings.config import Mode
+from yourtool.tools.commands.shell import shell
 
 IN_SANDBOX = Preview(kind="command", body="", is_fully_contained=True)
 

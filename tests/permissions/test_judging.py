@@ -10,11 +10,11 @@ import pytest
 
 from tests.security.adversarial import ADVERSARIAL, FILES, LINKS
 from tests.security.everyday import EVERY_TIME, GRANTED, READING
-from yourtool.config import Mode
 from yourtool.effects import SideEffects, Subject
 from yourtool.permissions.findings import UnknownFindingError
 from yourtool.permissions.judging import CallSubjects, JudgedCall, Policy, judge, look_up
 from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.settings.config import Mode
 
 _WITHOUT_FILES = """
 import os, pickle, posix, sys

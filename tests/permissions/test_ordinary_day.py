@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from yourtool.config import Mode
 from yourtool.effects import Subject
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import RuleSet
-from yourtool.tools.shell import shell
+from yourtool.settings.config import Mode
+from yourtool.tools.commands.shell import shell
 
 FILES = ("README.md", "src/tally.py", "src/app.ts", "tests/test_tally.py", "scripts/seed.py")
 MESSAGE = """git commit -m "$(cat <<'EOF'

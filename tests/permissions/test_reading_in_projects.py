@@ -15,14 +15,14 @@ from tests.permissions.projects import (
     run_git,
     write,
 )
-from yourtool.config import Mode
 from yourtool.effects import Subject
 from yourtool.permissions import credential_search
 from yourtool.permissions.credential_search import FilesBelow, find_unreadable
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import RuleSet
-from yourtool.tools.shell import shell
+from yourtool.settings.config import Mode
+from yourtool.tools.commands.shell import shell
 
 
 @pytest.fixture

@@ -2,12 +2,12 @@
 
 import pytest
 
-from yourtool.config import Mode
 from yourtool.effects import Subject
 from yourtool.errors import UsageError
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.grants import Grants, remove_entry
 from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
+from yourtool.settings.config import Mode
 from yourtool.tools.builtin import default_toolbox
 
 KINDS = default_toolbox().subject_kinds

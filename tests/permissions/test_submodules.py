@@ -4,12 +4,12 @@ import subprocess
 
 import pytest
 
-from yourtool.config import Mode
 from yourtool.effects import Subject
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import RuleSet
-from yourtool.tools.shell import shell
+from yourtool.settings.config import Mode
+from yourtool.tools.commands.shell import shell
 
 GIT = ("git", "-c", "user.name=n", "-c", "user.email=a@b.c", "-c", "protocol.file.allow=always")
 

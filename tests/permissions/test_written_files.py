@@ -2,15 +2,15 @@
 
 import pytest
 
-from yourtool.config import Mode
 from yourtool.effects import Subject
 from yourtool.permissions.examples import build_examples
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.permissions.shell.specs import parse_spec
-from yourtool.tools.shell import shell
-from yourtool.tui.rule_text import explain_rules
+from yourtool.settings.config import Mode
+from yourtool.tools.commands.shell import shell
+from yourtool.tui.questions.rule_text import explain_rules
 
 RULES = ("shell(printf * > *)", "shell(cat * > *)", "shell(echo * > *)")
 

@@ -9,10 +9,10 @@ from tests.pictures.stage import ALL, Pace, Stage
 from tests.provider_server import Reply
 from tests.trusted_folders import trust
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions, load_config
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions, load_config
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.highlight import get_highlighter
+from yourtool.tui.lines.highlight import get_highlighter
 
 SIZE = (100, 32)
 WIDE = (170, 32)

@@ -23,7 +23,7 @@ from tests.providers.recorded_exchanges import (
 )
 from tests.strategies import Writer
 from tests.validator.validate import errors, validate
-from yourtool.blobs import store_blob
+from yourtool.messages.blobs import store_blob
 from yourtool.messages.blocks import (
     AudioBlock,
     DocumentBlock,

@@ -7,10 +7,10 @@ from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.demo import demo
-from yourtool.tools.edit import edit_file, write_file
-from yourtool.tools.files import list_dir, read_file
-from yourtool.tools.plan import update_plan
-from yourtool.tools.shell import shell
+from yourtool.tools.commands.shell import shell
+from yourtool.tools.edits.edit import edit_file, write_file
+from yourtool.tools.files.files import list_dir, read_file
+from yourtool.tools.guidance.plan import update_plan
 
 LISTING = "docs/\nsrc/\na.bin\t9\nempty.md\t0\npyproject.toml\t1,200\nREADME.md\t5,000\nlink -> x"
 REAL = {

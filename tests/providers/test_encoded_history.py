@@ -15,7 +15,7 @@ from tests.providers.random_conversations import build_legal_history, damage_his
 from tests.providers.recorded_exchanges import READ, model, request
 from tests.strategies import Writer
 from yourtool.agent.history.elision import elide_tool_outputs
-from yourtool.blobs import store_blob
+from yourtool.messages.blobs import store_blob
 from yourtool.messages.blocks import (
     ImageBlock,
     ImageSource,

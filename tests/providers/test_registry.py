@@ -7,9 +7,6 @@ import pytest
 
 from tests.providers.fakes import build_paths, collect_events, request
 from tests.providers.local_server import LocalServer, head
-from yourtool.agent_config import Limits
-from yourtool.config import Config, ProviderConfig
-from yourtool.credentials import Credentials
 from yourtool.errors import AuthError, InvalidRequestError, UsageError
 from yourtool.events.deltas import AttemptFailed, MessageComplete
 from yourtool.events.model_calls import LlmCallFailed
@@ -18,6 +15,9 @@ from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.catalogue.discovery import fetch_models
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
+from yourtool.settings.agent_config import Limits
+from yourtool.settings.config import Config, ProviderConfig
+from yourtool.settings.credentials import Credentials
 
 CANARY = "sk-canary-0123456789abcdefghijklmnop"
 
@@ -368,8 +368,8 @@ async def test_canary_key_is_in_no_reason_error_or_log(open_registry, caplog):
 def test_checking_providers_imports_no_dialect_client_or_package():
     code = """
 import sys
-from yourtool.config import Config
-from yourtool.credentials import Credentials
+from yourtool.settings.config import Config
+from yourtool.settings.credentials import Credentials
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
@@ -390,8 +390,8 @@ print(*sorted(sys.modules))
 def test_prepared_provider_imports_nothing_in_the_first_request(provider, tmp_path):
     program = f"""
 import sys
-from yourtool.config import Config
-from yourtool.credentials import Credentials
+from yourtool.settings.config import Config
+from yourtool.settings.credentials import Credentials
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import resolve_paths
 from yourtool.providers.registry import Registry

@@ -7,8 +7,6 @@ from tests.provider_server import ProviderServer, Reply
 from tests.providers.histories import as_message, image
 from tests.providers.recorded_exchanges import READ, complete, request
 from tests.strategies import Writer
-from yourtool.config import Config, ProviderConfig
-from yourtool.credentials import Credentials
 from yourtool.messages.blocks import (
     RedactedThinkingBlock,
     TextBlock,
@@ -25,6 +23,8 @@ from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.settings.config import Config, ProviderConfig
+from yourtool.settings.credentials import Credentials
 
 SCRIPT = [
     Reply(

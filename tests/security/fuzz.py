@@ -18,15 +18,15 @@ from msgspec import Struct
 
 from tests.permissions.shell.bash_lines import make_line as make_hostile_line
 from tests.security.everyday import GRANTED, READING
-from yourtool.config import Mode
 from yourtool.effects import Subject
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import Rule, RuleSet
-from yourtool.permissions.shell.plain import PlainCommand, parse_plain
-from yourtool.permissions.shell.syntax import Word
+from yourtool.permissions.shell.lines.plain import PlainCommand, parse_plain
+from yourtool.permissions.shell.lines.syntax import Word
 from yourtool.permissions.shell.wrapped import find_inner_start
-from yourtool.tools.shell import shell
+from yourtool.settings.config import Mode
+from yourtool.tools.commands.shell import shell
 
 BATCH = 500
 _OPENED_SHARE = 8

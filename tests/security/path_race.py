@@ -19,12 +19,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from yourtool.errors import ToolError
-from yourtool.file_images import ABSENT_FILE, FileRestore
-from yourtool.tools.directory_opening import open_by_components, system_opener
-from yourtool.tools.directory_walk import iter_files
-from yourtool.tools.file_states import file_state, read_state, restore_file
-from yourtool.tools.replacing import ABSENT, digest
-from yourtool.tools.workspace import Workspace
+from yourtool.foundation.file_images import ABSENT_FILE, FileRestore
+from yourtool.tools.workspace.directory_opening import open_by_components, system_opener
+from yourtool.tools.workspace.directory_walk import iter_files
+from yourtool.tools.workspace.file_states import file_state, read_state, restore_file
+from yourtool.tools.workspace.replacing import ABSENT, digest
+from yourtool.tools.workspace.workspace import Workspace
 
 CANARY = b"outside canary"
 OPENERS = {"kernel": system_opener, "components": lambda: open_by_components}

@@ -44,7 +44,7 @@ from yourtool.events.deltas import (
 from yourtool.events.files import FilesChanged
 from yourtool.events.tools import ToolCalled, ToolFailed
 from yourtool.events.turns import PolicyEvaluation, RouteDecided
-from yourtool.file_images import FileImage, RecordedChange
+from yourtool.foundation.file_images import FileImage, RecordedChange
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.messages.metadata import StopReason
 from yourtool.tui.app import YourtoolApp

@@ -12,13 +12,13 @@ from tests.security.everyday import (
     build_neighbours,
     build_variants,
 )
-from yourtool.config import Mode
 from yourtool.effects import Subject
 from yourtool.permissions.examples import build_examples
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import Rule, RuleSet
-from yourtool.tools.shell import shell
+from yourtool.settings.config import Mode
+from yourtool.tools.commands.shell import shell
 
 
 @pytest.fixture(scope="module")

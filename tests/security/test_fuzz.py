@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.security.fuzz import BATCH, Sandbox, make_line
-from yourtool.config import Mode
+from yourtool.settings.config import Mode
 
 
 def run_batches(root, monkeypatch, seed, count):

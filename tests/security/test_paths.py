@@ -16,10 +16,10 @@ from tests.security.path_race import CANARY, lay_out
 from tests.tools.contexts import Contexts, call
 from tests.tools.openers import OPENERS
 from tests.tools.path_tools import TOOLS, lay_out_files
-from yourtool.config import Mode
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.rules import RuleSet
+from yourtool.settings.config import Mode
 from yourtool.tools.toolset import resolve_subjects
 
 _MODES = (Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO)

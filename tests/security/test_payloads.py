@@ -20,7 +20,7 @@ from tests.provider_server import ProviderServer, Reply
 from tests.security.payloads import PAYLOADS
 from yourtool.cli.logfile import RedactingFormatter
 from yourtool.paths import resolve_paths
-from yourtool.tui.approval_lines import approval_line
+from yourtool.tui.questions.approval_lines import approval_line
 
 HOSTILE = " ".join(f"<{each['text']}>" for each in PAYLOADS if each["surface"] != "diff")
 PLAIN = "a harmless text"

@@ -18,7 +18,7 @@ from tests.provider_server import ProviderServer, Reply
 from tests.security import hostile_swaps
 from tests.security.programs import Model, find_levels, finish, shell, start
 from tests.tools.sandbox.levels import require
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 SECRET = "not-for-any-model-4711"
 AT_ONCE = 8

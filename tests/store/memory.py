@@ -7,7 +7,6 @@ from decimal import Decimal
 
 from msgspec import UNSET
 
-from yourtool.amounts import Spending
 from yourtool.errors import (
     SessionBusyError,
     SessionNotFoundError,
@@ -26,6 +25,7 @@ from yourtool.events.sessions import (
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.tree import select_branch
 from yourtool.events.turns import TurnStarted
+from yourtool.foundation.amounts import Spending
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role
 from yourtool.store.base import (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.store.test_forks import messages_of, store_conversation
 from tests.store.turns import FactBuilder, changed
 from tests.strategies import examples
-from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import UsageError
+from yourtool.messages.blobs import read_blob, store_blob
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.store.bundles import is_bundle, read_bundle, to_bundle
 from yourtool.store.forks import import_session

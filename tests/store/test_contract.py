@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from tests.agent.harness import Bench, Checked, play
 from tests.store.memory import MemoryStore
 from tests.store.turns import PROMPT, FactBuilder, changed, reply_metadata, tool_call
-from yourtool.amounts import Spending
 from yourtool.errors import (
     InvalidMessageError,
     SessionBusyError,
@@ -22,6 +21,7 @@ from yourtool.events.catalog import AnyFact
 from yourtool.events.sessions import SessionCreated, SessionModelSelected
 from yourtool.events.tools import ToolFailed
 from yourtool.events.turns import TurnStarted
+from yourtool.foundation.amounts import Spending
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.invariants import validate_session

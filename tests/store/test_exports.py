@@ -10,10 +10,10 @@ from tests.store.test_forks import every_string, messages_of, store_conversation
 from tests.store.turns import PROMPT, FactBuilder, changed, tool_call
 from tests.strategies import few, histories
 from yourtool.agent.history.state import State
-from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import UsageError
 from yourtool.events.branches import BranchSelected
 from yourtool.events.sessions import EntryImported, SessionImported
+from yourtool.messages.blobs import read_blob, store_blob
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from yourtool.store.export_lines import import_warnings
 from yourtool.store.exports import from_jsonl, to_jsonl, write_export

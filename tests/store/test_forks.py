@@ -12,7 +12,7 @@ from yourtool.errors import InvalidMessageError, SessionNotFoundError, UsageErro
 from yourtool.events.files import FilesChanged, FilesRestoring
 from yourtool.events.sessions import SessionForked, SessionImported, SessionModelSelected
 from yourtool.events.turns import TurnStarted
-from yourtool.file_images import ABSENT_FILE, FileImage, FileRestore, RecordedChange
+from yourtool.foundation.file_images import ABSENT_FILE, FileImage, FileRestore, RecordedChange
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock, ThinkingBlock
 from yourtool.messages.invariants import validate_message, validate_session

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.store.test_forks import store_conversation
 from tests.store.turns import FactBuilder, changed, tool_call
 from tests.strategies import few, histories
-from yourtool.blobs import store_blob
+from yourtool.foundation.text import printable
+from yourtool.messages.blobs import store_blob
 from yourtool.messages.blocks import DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.store.html_page import to_html
-from yourtool.text import printable
 
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "h1", "h2", "small", "dl", "dt", "dd"),

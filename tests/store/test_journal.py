@@ -6,11 +6,11 @@ import pytest
 
 from tests.agent.harness import Bench, play
 from tests.store.memory import MemoryStore
-from yourtool.config import Mode
 from yourtool.events.files import FileChangeFailed
-from yourtool.file_images import FileImage, Hunk, RecordedChange, find_hunks
+from yourtool.foundation.file_images import FileImage, Hunk, RecordedChange, find_hunks
 from yourtool.paths import Paths
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
 from yourtool.store.edits import delete_session
 from yourtool.store.forks import fork
 from yourtool.store.journal import ChangeFilter, StoredChange, changes_of_lines

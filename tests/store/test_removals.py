@@ -6,11 +6,11 @@ import pytest
 
 from tests.store.memory import MemoryStore
 from tests.store.turns import PROMPT, FactBuilder, changed
-from yourtool.agent.retention import delete_unused_sessions
+from yourtool.agent.history.retention import delete_unused_sessions
 from yourtool.errors import SessionNotFoundError
 from yourtool.events.branches import BranchLabelled
 from yourtool.events.files import FilesChanged
-from yourtool.file_images import ABSENT_FILE, FileImage, RecordedChange
+from yourtool.foundation.file_images import ABSENT_FILE, FileImage, RecordedChange
 from yourtool.ids import new_id
 from yourtool.messages.message import now
 from yourtool.paths import resolve_paths

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.doubling import LINEAR, growth
 from tests.store.turns import FactBuilder, changed, tool_call
 from tests.strategies import few, histories
-from yourtool.blobs import store_blob
-from yourtool.masking import MASK, Mask
+from yourtool.foundation.masking import MASK, Mask
+from yourtool.messages.blobs import store_blob
 from yourtool.messages.blocks import DocumentBlock, ImageSource, TextBlock
 from yourtool.store.exports import export_lines, from_jsonl, to_jsonl
 from yourtool.store.scrubbing import Scrubber, find_secrets

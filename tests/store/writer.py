@@ -18,9 +18,11 @@ from typing import Any
 
 from tests.providers.fakes import build_paths
 from tests.store.turns import FactBuilder
-from yourtool import blobs, credentials, files
+from yourtool.foundation import files
+from yourtool.messages import blobs
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.provider_specs import ProviderSpec
+from yourtool.settings import credentials
 from yourtool.store.exports import from_jsonl, read_lines
 from yourtool.store.forks import fork, import_session
 from yourtool.store.sqlite.database import Database

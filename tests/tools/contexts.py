@@ -3,10 +3,10 @@
 import pytest
 
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.tools.base import ToolContext
-from yourtool.tools.file_reads import FileReads
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace.file_reads import FileReads
+from yourtool.tools.workspace.workspace import Workspace
 
 NO_KEYS = Mask()
 

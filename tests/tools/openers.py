@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from yourtool.tools.directory_opening import open_by_components, system_opener
+from yourtool.tools.workspace.directory_opening import open_by_components, system_opener
 
 _OPENAT2 = 437
 

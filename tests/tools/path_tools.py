@@ -2,9 +2,9 @@
 
 import os
 
-from yourtool.tools.edit import edit_file, write_file
-from yourtool.tools.files import list_dir, read_file
-from yourtool.tools.search import glob
+from yourtool.tools.edits.edit import edit_file, write_file
+from yourtool.tools.files.files import list_dir, read_file
+from yourtool.tools.search.search import glob
 
 TOOLS = {
     "read": lambda path: (read_file, {"path": path}),

@@ -9,7 +9,7 @@ from tests.tools.contexts import call, get_refusal
 from yourtool.errors import ToolFailure
 from yourtool.tools.adjusted_arguments import adjust_arguments
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.edit import edit_file
+from yourtool.tools.edits.edit import edit_file
 
 SCHEMA = {
     "type": "object",

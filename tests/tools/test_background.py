@@ -8,12 +8,12 @@ import pytest
 
 from tests.tools.contexts import answer, call, get_refusal
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.tools import background
 from yourtool.tools.background import MAX_RUNNING, RunningCommand
-from yourtool.tools.output import HEAD_TAIL_BYTES, CommandOutput
-from yourtool.tools.process_tools import process_output, process_stop
-from yourtool.tools.shell import shell
+from yourtool.tools.commands.process_tools import process_output, process_stop
+from yourtool.tools.commands.shell import shell
+from yourtool.tools.processes.output import HEAD_TAIL_BYTES, CommandOutput
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="daemons are found in /proc")
 
@@ -28,7 +28,7 @@ def is_alive(pid):
 @pytest.fixture
 async def context(contexts, monkeypatch):
     """A context whose processes end with the test; its calls wait shortly for first output."""
-    monkeypatch.setattr("yourtool.tools.shell.FIRST_OUTPUT_SECONDS", 0.05)
+    monkeypatch.setattr("yourtool.tools.commands.shell.FIRST_OUTPUT_SECONDS", 0.05)
     monkeypatch.setattr(background, "_POLL_SECONDS", 0.02)
     made = contexts()
     yield made
@@ -59,7 +59,7 @@ async def test_background_command_runs_on_after_its_call(context):
 
 @pytest.mark.req("R-TOOL-17")
 async def test_background_command_that_ends_at_once_has_a_usual_result(context, monkeypatch):
-    monkeypatch.setattr("yourtool.tools.shell.FIRST_OUTPUT_SECONDS", 20)
+    monkeypatch.setattr("yourtool.tools.commands.shell.FIRST_OUTPUT_SECONDS", 20)
     said = await answer(shell, context, command="echo no such port; exit 3", background=True)
     assert said == "no such port\n[exit code 3]"
     assert context.processes.background == ()

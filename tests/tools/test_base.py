@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from tests.tools.contexts import answer, call
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 

@@ -12,9 +12,9 @@ import pytest
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions import own_directories
 from yourtool.permissions.own_directories import OwnDirectories, OwnFiles
-from yourtool.tools import directory_walk
-from yourtool.tools.replacing import ABSENT
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace import directory_walk
+from yourtool.tools.workspace.replacing import ABSENT
+from yourtool.tools.workspace.workspace import Workspace
 
 KEYS = "[keys]\nanthropic = 'sk-ant-0'\n"
 

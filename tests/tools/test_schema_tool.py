@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, settings
 
 from tests.doubling import LINEAR, growth
+from tests.foundation.test_json_schema import SCHEMAS
 from tests.server_tools import SERVER_TOOLS
 from tests.strategies import examples, json_objects, json_values
-from tests.test_json_schema import SCHEMAS
 from tests.tools.contexts import answer
 from yourtool.effects import SideEffects, Subject, ToolDefinition
 from yourtool.errors import ToolError, ToolFailure

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
-from yourtool.tui.active_keys import use_keymap
+from yourtool.settings.ui_config import UiConfig
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.keys.active_keys import use_keymap
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
-from yourtool.ui_config import UiConfig
 
 
 @pytest.fixture(autouse=True)

@@ -18,9 +18,7 @@ from yourtool.agent.input.mentioned_files import MentionedFiles
 from yourtool.agent.session.guidance import Guidance
 from yourtool.agent.session.preflight import Preflight
 from yourtool.agent.session.processes import SessionProcesses
-from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.amounts import Spending
-from yourtool.config import Config, Mode
+from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.effects import Confirmation, Decision, Preview, SideEffects, Steering, no_steering
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact, Event
@@ -36,8 +34,9 @@ from yourtool.events.turns import (
     TurnStarted,
     TurnSteered,
 )
+from yourtool.foundation.amounts import Spending
+from yourtool.foundation.masking import Mask
 from yourtool.interrupt import Interrupt, Interrupted
-from yourtool.masking import Mask
 from yourtool.messages.blocks import ContentBlock, DocumentBlock, TextBlock
 from yourtool.messages.message import MESSAGE_TYPES, METADATA_TYPES, Message, Role
 from yourtool.messages.metadata import MessageMetadata, ReplyMetadata, StopReason
@@ -47,11 +46,12 @@ from yourtool.paths import Paths
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.settings.config import Config, Mode
 from yourtool.store.base import MessageExcerpt
 from yourtool.tools.background import ProcessTable
-from yourtool.tools.file_reads import FileReads
 from yourtool.tools.toolset import Toolbox, ToolSnapshot
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace.file_reads import FileReads
+from yourtool.tools.workspace.workspace import Workspace
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SONNET = Model(

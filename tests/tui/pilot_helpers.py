@@ -8,7 +8,7 @@ from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
-from yourtool.tui.drafts import Draft
+from yourtool.tui.input.drafts import Draft
 
 _CHARACTERS = {"space": " ", "backslash": "\\", "enter": "\r", "tab": "\t"}
 

@@ -36,16 +36,16 @@ from yourtool.effects import (
     Verdict,
 )
 from yourtool.events.tools import ToolConfirmationResolved
+from yourtool.settings.ui_config import UiConfig
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.drafts import Draft
-from yourtool.tui.message_queue import QueuedMessage
-from yourtool.tui.rule_text import describe_rules
+from yourtool.tui.input.drafts import Draft
+from yourtool.tui.input.message_queue import QueuedMessage
+from yourtool.tui.questions.rule_text import describe_rules
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
 from yourtool.tui.screens.draft_editing import DraftEditing
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
-from yourtool.ui_config import UiConfig
 
 LONG = " && ".join(f"step-{n:03}" for n in range(200))
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n same\n-old \u202e line\n+new line\n"

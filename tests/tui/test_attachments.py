@@ -9,13 +9,13 @@ from textual import events
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.input.attachments import attachment_from_bytes, read_attachment
-from yourtool.blobs import read_blob
 from yourtool.errors import UsageError
+from yourtool.messages.blobs import read_blob
 from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.messages.message import PromptMessage, now
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.completer import Completer
-from yourtool.tui.pending_attachments import describe_attachments
+from yourtool.tui.input.completer import Completer
+from yourtool.tui.input.pending_attachments import describe_attachments
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

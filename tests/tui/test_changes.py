@@ -7,7 +7,7 @@ from tests.tui.pilot_helpers import press, screen_text, settle, until
 from yourtool.agent.commands.base import CallChanges, FileChange
 from yourtool.effects import Confirmation, Preview
 from yourtool.tui.diff.rows import Diff
-from yourtool.tui.highlight import get_highlighter
+from yourtool.tui.lines.highlight import get_highlighter
 from yourtool.tui.screens.changes import ChangesScreen
 from yourtool.tui.transcript.tool_card import ToolCard
 from yourtool.tui.widgets.preview import preview_rows

@@ -26,7 +26,6 @@ from tests.tui.fakes import (
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool import __version__
 from yourtool.agent.input.attachments import Attachment
-from yourtool.config import Config, Mode
 from yourtool.errors import ConfigError, SessionBusyError
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallStarted
@@ -34,8 +33,9 @@ from yourtool.events.turns import RouteDecided, TurnCancelled
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import UsageExtra
+from yourtool.settings.config import Config, Mode
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.drafts import Draft
+from yourtool.tui.input.drafts import Draft
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
 from yourtool.tui.screens.dialog import TextEntry

@@ -9,7 +9,7 @@ from textual.selection import SELECT_ALL, Selection
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, screen_text, settle, until
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.clipboard import MAX_COPIED_CHARACTERS
+from yourtool.tui.terminal.clipboard import MAX_COPIED_CHARACTERS
 from yourtool.tui.transcript.selection import is_long, read_selection
 from yourtool.tui.transcript.text_items import ReplyItem
 

@@ -41,8 +41,8 @@ from yourtool.agent.commands.base import (
 from yourtool.effects import Confirmation, SandboxOffer, TrustOffer
 from yourtool.events.context import ContextCompacted
 from yourtool.messages.blocks import TextBlock, ToolUseBlock
-from yourtool.tui.drafts import Draft
-from yourtool.tui.highlight import get_highlighter
+from yourtool.tui.input.drafts import Draft
+from yourtool.tui.lines.highlight import get_highlighter
 from yourtool.tui.screens.command_results import show_result
 from yourtool.tui.screens.trust import settle_trust
 

@@ -11,7 +11,7 @@ from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, screen_text, settle, until
 from yourtool.messages.blocks import ImageBlock, ImageSource
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.drafts import ChipAttachment, Draft
+from yourtool.tui.input.drafts import ChipAttachment, Draft
 
 IMAGE = ImageBlock(ImageSource("url", "https://example.org/a.png"), "image/png")
 

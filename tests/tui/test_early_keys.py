@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
-from yourtool.config import Mode
+from yourtool.settings.config import Mode
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.picker import Picker
 

@@ -3,7 +3,7 @@ import pytest
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import say, screen_text, settle
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.completer import Completer
+from yourtool.tui.input.completer import Completer
 
 
 @pytest.mark.parametrize(

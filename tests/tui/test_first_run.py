@@ -7,7 +7,7 @@ from tests.tui.fakes import SONNET, TOUR, FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.errors import UsageError
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.prompt_input import TOUR_PROMPT
+from yourtool.tui.input.prompt_input import TOUR_PROMPT
 
 CHAPTER = turn(TOUR_PROMPT, "First I look around.")
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.tui.pilot_helpers import press, say, screen_text, until
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens import sessions
 

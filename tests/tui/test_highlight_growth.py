@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tests.doubling import cpu_seconds
-from yourtool.tui.highlight import LANGUAGES, get_highlighter
+from yourtool.tui.lines.highlight import LANGUAGES, get_highlighter
 
 SIGNS = r"""
     ( [ { < > ) ] } " ' ` \ / /* */ // # % $ $( ${ @ ! & | ; : , . = - + * ~ ^ ? a A 0 1. a( a[ a=

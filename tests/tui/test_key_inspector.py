@@ -4,12 +4,12 @@ import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
-from yourtool.tui.active_keys import use_keymap
+from yourtool.settings.ui_config import UiConfig
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.key_names import KeyNameError, format_key_name, parse_key
-from yourtool.tui.keys import KEYS
+from yourtool.tui.keys.active_keys import use_keymap
+from yourtool.tui.keys.key_names import KeyNameError, format_key_name, parse_key
+from yourtool.tui.keys.keys import KEYS
 from yourtool.tui.screens.key_inspector import KeyInspector, describe_key
-from yourtool.ui_config import UiConfig
 
 
 @pytest.fixture(autouse=True)

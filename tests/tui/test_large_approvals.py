@@ -8,9 +8,9 @@ from tests.tui.fakes import Ask
 from tests.tui.pilot_helpers import paint, press, screen_text, send_key, settle, until
 from tests.tui.test_approval import ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
-from yourtool.text import escape_line
-from yourtool.tui.approval_lines import approval_line
-from yourtool.tui.highlight import get_highlighter
+from yourtool.foundation.text import escape_line
+from yourtool.tui.lines.highlight import get_highlighter
+from yourtool.tui.questions.approval_lines import approval_line
 
 CHINESE = "".join(map(chr, range(0x4E10, 0x5E10)))
 RUSSIAN = "".join(f"слово{chr(0x430 + n % 32)}{chr(0x430 + n // 32)} " for n in range(600))

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.tui.events import EventBuilder
 from tests.tui.transcript.test_transcript import Stage
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
-from yourtool.tui.styled_lines import wrap
+from yourtool.tui.lines.styled_lines import wrap
+from yourtool.tui.lines.verbatim import VerbatimStream, plain_lines
 from yourtool.tui.transcript.items import ErrorItem, FooterItem, NoticeItem
 from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem, UserMessageItem
-from yourtool.tui.verbatim import VerbatimStream, plain_lines
 
 TEXTS = {
     "wide characters": "字" * 100_000,

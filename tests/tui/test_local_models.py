@@ -7,8 +7,8 @@ from tests.providers.local_server import serve
 from tests.tui.fakes import GPT, SONNET, FakeRuntime, FakeSession
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.picker import Picker
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from yourtool.tui.highlight import get_highlighter
+from yourtool.tui.lines.highlight import get_highlighter
+from yourtool.tui.lines.styled_lines import StyledLine, cell_width, wrap
 from yourtool.tui.markdown.blocks import SETTLE_LENGTH
 from yourtool.tui.markdown.inline import parse_inline
 from yourtool.tui.markdown.stream import MarkdownStream, render_markdown
-from yourtool.tui.styled_lines import StyledLine, cell_width, wrap
 
 SAMPLE = """# Title with `code`
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from tests.doubling import LINEAR, cpu_seconds, growth
-from yourtool.tui.highlight import get_highlighter
+from yourtool.tui.lines.highlight import get_highlighter
 from yourtool.tui.markdown.blocks import MAX_LINE_LENGTH
 from yourtool.tui.markdown.containers import MAX_NESTING
 from yourtool.tui.markdown.stream import MarkdownStream, render_markdown

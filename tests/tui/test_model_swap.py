@@ -8,8 +8,8 @@ import pytest
 from tests.provider_server import ProviderServer, Reply
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.swap import SwapSheet
 

@@ -6,11 +6,11 @@ import pytest
 
 from tests.doubling import LINEAR, growth, ratio
 from yourtool.effects import SideEffects
-from yourtool.tui.ansi import AnsiParser
 from yourtool.tui.diff.rows import Diff
-from yourtool.tui.highlight import get_highlighter
+from yourtool.tui.lines.ansi import AnsiParser
+from yourtool.tui.lines.highlight import get_highlighter
+from yourtool.tui.lines.verbatim import plain_lines
 from yourtool.tui.transcript.tool_card import ToolCard
-from yourtool.tui.verbatim import plain_lines
 
 PIECES = ["\x1b[31m", "\x1b[1;2;3;42m a", "\x1b", "\x1b[", "\x1b[1;", "\r", "\r\n", "a", "a ", "\t"]
 PIECES += ["日", "\u202e", "a\u200d", "👩\ufe0f", "e\u0301", "\0", "\ud800", "\n", "\x1b[;;;;;;;;"]

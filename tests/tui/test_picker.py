@@ -10,17 +10,17 @@ from textual.widgets import OptionList
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.agent.commands.base import Choice, ChoiceAction
-from yourtool.config import Mode
 from yourtool.errors import StoreError
 from yourtool.paths import shipped_directory
-from yourtool.tui import themes
+from yourtool.settings.config import Mode
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.drafts import Draft
-from yourtool.tui.prompt_history import history_choices
+from yourtool.tui.input.drafts import Draft
+from yourtool.tui.input.prompt_history import history_choices
 from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.picker import Picker
-from yourtool.tui.terminal import BackgroundReported
-from yourtool.tui.themes import load_themes
+from yourtool.tui.terminal.terminal import BackgroundReported
+from yourtool.tui.theme import themes
+from yourtool.tui.theme.themes import load_themes
 
 MODELS = [
     Choice("router:gpt", "router:openai/gpt", "free"),

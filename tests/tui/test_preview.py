@@ -15,10 +15,10 @@ from yourtool.effects import (
     Subject,
     TrustOffer,
 )
-from yourtool.tui.approval_lines import approval_line, approval_pieces
-from yourtool.tui.approval_text import approval_details, approval_title, is_sentence
 from yourtool.tui.diff.rows import Diff
-from yourtool.tui.styled_lines import find_breaks, wrap_pieces
+from yourtool.tui.lines.styled_lines import find_breaks, wrap_pieces
+from yourtool.tui.questions.approval_lines import approval_line, approval_pieces
+from yourtool.tui.questions.approval_text import approval_details, approval_title, is_sentence
 from yourtool.tui.widgets.preview import preview_rows, quote_lines
 
 SIGNS = st.sampled_from(

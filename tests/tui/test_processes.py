@@ -6,10 +6,10 @@ import pytest
 
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from tests.tui.test_snapshots import SIZES, opened
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.tools.background import Pause, RunningCommand
-from yourtool.tools.output import CommandOutput
-from yourtool.tools.process import ProcessExit
+from yourtool.tools.processes.output import CommandOutput
+from yourtool.tools.processes.process import ProcessExit
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 

@@ -13,8 +13,8 @@ from yourtool.agent.commands.base import Choice, Choose, CommandResults
 from yourtool.events.sessions import SessionModelSelected
 from yourtool.events.turns import TurnCompleted
 from yourtool.messages.blocks import TextBlock
-from yourtool.tui.drafts import Draft
-from yourtool.tui.message_queue import MessageQueue, QueuedMessage
+from yourtool.tui.input.drafts import Draft
+from yourtool.tui.input.message_queue import MessageQueue, QueuedMessage
 from yourtool.tui.screens.command_results import show_result
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.widgets.queue import QueueList

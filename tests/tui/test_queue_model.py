@@ -19,16 +19,16 @@ from hypothesis.stateful import (
 
 from tests.strategies import examples
 from tests.tui.fakes import FakeSession, failed_request, message, turn_end, turn_start
-from tests.tui.test_turn_runner import FakeDisplay
+from tests.tui.input.test_turn_runner import FakeDisplay
 from yourtool.errors import StoreError
 from yourtool.events.turns import TurnCancelled, TurnSteered
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
-from yourtool.tui.drafts import Draft
-from yourtool.tui.pending_attachments import PendingAttachments
-from yourtool.tui.prompt_input import PromptInput
-from yourtool.tui.turn_runner import TurnRunner
+from yourtool.tui.input.drafts import Draft
+from yourtool.tui.input.pending_attachments import PendingAttachments
+from yourtool.tui.input.prompt_input import PromptInput
+from yourtool.tui.input.turn_runner import TurnRunner
 
 STEPS = st.sampled_from([-1, 1])
 

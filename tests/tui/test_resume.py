@@ -9,9 +9,9 @@ from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from tests.tui.transcript.test_transcript import Stage
 from yourtool.errors import ConfigError, SessionBusyError
-from yourtool.tui import slices
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.drafts import Draft
+from yourtool.tui.input.drafts import Draft
+from yourtool.tui.lines import slices
 from yourtool.tui.screens import stored_pages
 from yourtool.tui.screens.sessions import show_session
 from yourtool.tui.transcript.text_items import UserMessageItem

@@ -5,7 +5,7 @@ from textual.widgets import OptionList
 
 from tests.tui.fakes import GPT, SONNET, FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, say, screen_text, until
-from yourtool.config import Config, load_config
+from yourtool.settings.config import Config, load_config
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.picker import Picker
 

@@ -7,7 +7,7 @@ import pytest
 
 from yourtool.agent.commands.table import COMMANDS
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.keys import KEYS
+from yourtool.tui.keys.keys import KEYS
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen

@@ -6,9 +6,9 @@ import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import say, settle, until
+from yourtool.settings.ui_config import UiConfig
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.sessions import _get_command
-from yourtool.ui_config import UiConfig
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ import pytest
 from tests.store.turns import FactBuilder, changed
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions, config_file
 from yourtool.messages.message import now
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions, config_file
 from yourtool.store.exports import from_jsonl
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.dialog import TextEntry

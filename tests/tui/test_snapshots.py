@@ -14,7 +14,7 @@ from tests.tui.fakes import (
     WHEN,
 )
 from tests.tui.pilot_helpers import say, settle, until
-from yourtool.agent.commands import session_list
+from yourtool.agent.commands.sessions import session_list
 from yourtool.messages.message import Role
 from yourtool.store.base import MessageExcerpt
 from yourtool.tui.screens.picker import Picker

@@ -10,7 +10,7 @@ import pytest
 from tests.tui.fakes import FakeRuntime, FakeSession, turn, turn_start
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.drafts import Draft
+from yourtool.tui.input.drafts import Draft
 
 HINT = "1 stashed (Ctrl+S)"
 

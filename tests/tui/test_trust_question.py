@@ -6,7 +6,7 @@ from tests.clocks import SetClock
 from tests.trusted_folders import trust
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, screen_text, settle, until
-from yourtool.agent.session.project_trust import is_trusted
+from yourtool.agent.session.project.project_trust import is_trusted
 from yourtool.events.deltas import Notice
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.chat import ChatScreen

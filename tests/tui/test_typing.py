@@ -8,7 +8,7 @@ from textual import events
 from tests.tui.fakes import GPT, FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.drafts import Draft
+from yourtool.tui.input.drafts import Draft
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from textual.css.parse import parse
 from tests.tui.fakes import FakeSession
 from tests.tui.pilot_helpers import send_key, settle, until
 from tests.tui.test_chat import app_of
-from yourtool.tui.terminal import OutputDriver
+from yourtool.tui.terminal.terminal import OutputDriver
 
 
 async def test_typed_character_is_painted_between_the_ticks_of_the_frames(tmp_path, monkeypatch):

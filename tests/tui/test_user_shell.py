@@ -22,8 +22,8 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import Audience, Origin, PromptMetadata
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.completer import Completer
-from yourtool.tui.drafts import Draft
+from yourtool.tui.input.completer import Completer
+from yourtool.tui.input.drafts import Draft
 from yourtool.tui.screens.screen_commands import help_report
 from yourtool.tui.transcript.activity import describe_activity
 from yourtool.tui.transcript.timeline import Timeline

@@ -25,7 +25,6 @@ from tests.tui.fakes import (
     turn_start,
 )
 from tests.tui.pilot_helpers import press, say, settle, until
-from yourtool.config import Mode
 from yourtool.effects import Confirmation, Editable, Preview, SideEffects, Subject
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import (
@@ -42,8 +41,9 @@ from yourtool.events.model_calls import LlmCallStarted
 from yourtool.messages.blocks import TextBlock, ToolUseBlock
 from yourtool.messages.message import now
 from yourtool.messages.usage import RateLimits, Receipt, UsageExtra
+from yourtool.settings.config import Mode
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.highlight import get_highlighter
+from yourtool.tui.lines.highlight import get_highlighter
 from yourtool.tui.screens.sessions import DEMO_NOTICE
 
 SIZES = ((120, 40), (80, 24), (40, 12))

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentions import parse_address
-from yourtool.agent.routes import Routes
+from yourtool.agent.routes.session_routes import Routes
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.preflight import Preflight, Preflights, PreflightSettings
-from yourtool.config import Problem
 from yourtool.events.turns import RouteDecided
 from yourtool.ids import new_id
 from yourtool.messages.message import PromptMessage, now
 from yourtool.providers.base import FileRoots
+from yourtool.settings.config import Problem
 from yourtool.store.base import resolve_id
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.toolset import ToolSnapshot

@@ -7,31 +7,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from yourtool import extensions
-from yourtool.agent.budgets import Budgets, JudgeBudget
-from yourtool.agent.delegation import Delegation, WorkerPlan
-from yourtool.agent.estimates import RequestEstimates
+from yourtool.agent.history.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.space import SpaceWait
 from yourtool.agent.history.state import State
 from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.input.clipboard import read_clipboard_content
-from yourtool.agent.routes import Routes
-from yourtool.agent.routing_rules import DefaultModels, RoutingRules, find_default_models
+from yourtool.agent.money.budgets import Budgets, JudgeBudget
+from yourtool.agent.routes.routing_rules import DefaultModels, RoutingRules, find_default_models
+from yourtool.agent.routes.session_routes import Routes
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
-from yourtool.agent.session.project_checks import find_checks
-from yourtool.agent.session.project_trust import ProjectTrust, open_trusted_gate
+from yourtool.agent.session.project.project_checks import find_checks
+from yourtool.agent.session.project.project_trust import ProjectTrust, open_trusted_gate
+from yourtool.agent.session.project.session_hooks import build_own_hooks
+from yourtool.agent.session.project.skills import read_descriptions
 from yourtool.agent.session.repairing import repair_stored
 from yourtool.agent.session.session import Session
-from yourtool.agent.session.session_hooks import build_own_hooks
-from yourtool.agent.session.skills import read_descriptions
 from yourtool.agent.session.stored_facts import acquire_lease, load_state
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.session_environment import Budget, SessionEnvironment, open_workspace
 from yourtool.agent.tool_servers import ServerPool
-from yourtool.amounts import Spending
-from yourtool.config import Config, RunOptions, load_config
-from yourtool.credentials import Credentials
+from yourtool.agent.workers.delegation import Delegation, WorkerPlan
 from yourtool.effects import Confirm, SubjectKind
 from yourtool.errors import UsageError
 from yourtool.events.sessions import (
@@ -40,6 +37,7 @@ from yourtool.events.sessions import (
     SessionModelSelected,
     SessionResumed,
 )
+from yourtool.foundation.amounts import Spending
 from yourtool.ids import new_session_id
 from yourtool.models import Model
 from yourtool.paths import Paths, own_directories
@@ -55,15 +53,17 @@ from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing import policy
 from yourtool.routing.availability import Availability
 from yourtool.run_result import NoModelError
+from yourtool.settings.config import Config, RunOptions, load_config
+from yourtool.settings.credentials import Credentials
 from yourtool.store.base import Lease, SessionStore, describe_unread
 from yourtool.store.forks import workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.sandbox.sandboxes import Sandboxes
+from yourtool.tools.sandbox.workspace_problems import find_problems
 from yourtool.tools.toolset import Toolset, ToolSnapshot
-from yourtool.tools.workspace import Workspace
-from yourtool.tools.workspace_problems import find_problems
+from yourtool.tools.workspace.workspace import Workspace
 
 
 class Runtime:

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import UNSET, Struct, field
 
-from yourtool.agent.budgets import Budgets, JudgeBudget
-from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.channel import Channel
+from yourtool.agent.history.estimates import RequestEstimates
 from yourtool.agent.hooks.hooks import Hooks
 from yourtool.agent.hooks.transcript import FILE_NAME, Transcript
-from yourtool.agent.reported_costs import ReportedCosts
-from yourtool.agent.routes import Routes
-from yourtool.agent_config import CheckConfig, ContextConfig, FallbackConfig, Limits, UndoConfig
-from yourtool.config import ThinkingOnSwap
+from yourtool.agent.money.budgets import Budgets, JudgeBudget
+from yourtool.agent.money.reported_costs import ReportedCosts
+from yourtool.agent.routes.session_routes import Routes
 from yourtool.effects import Confirm, Steering, UnsavedText, no_steering
 from yourtool.events.deltas import Notice
-from yourtool.files import is_directory
-from yourtool.masking import Mask
+from yourtool.foundation.files import is_directory
+from yourtool.foundation.masking import Mask
 from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.gate import Gate
@@ -30,12 +28,20 @@ from yourtool.providers.encoded_history import EncodedHistory
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.request_view import RequestView
 from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.settings.agent_config import (
+    CheckConfig,
+    ContextConfig,
+    FallbackConfig,
+    Limits,
+    UndoConfig,
+)
+from yourtool.settings.config import ThinkingOnSwap
 from yourtool.tools.background import ProcessTable
 from yourtool.tools.base import Delegator
-from yourtool.tools.environments import Environments
+from yourtool.tools.changes.workspace_watch import CommandChanges, WorkspaceWatch
+from yourtool.tools.processes.environments import Environments
 from yourtool.tools.toolset import Toolbox, ToolSnapshot
-from yourtool.tools.workspace import Workspace
-from yourtool.tools.workspace_watch import CommandChanges, WorkspaceWatch
+from yourtool.tools.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from yourtool.models import Model

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.config import Config, RunOptions
+from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.events.deltas import Notice
-from yourtool.files import path_exists
+from yourtool.foundation.files import path_exists
 from yourtool.paths import Paths
 from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.providers.provider_specs import BUILT_IN, provider_specs
-from yourtool.tools.environments import Environments
+from yourtool.settings.config import Config, RunOptions
+from yourtool.tools.processes.environments import Environments
 from yourtool.tools.servers import acceptance, server, servers, settings
 from yourtool.tools.servers.logins import FILE_NAME as LOGINS_FILE
 from yourtool.tools.servers.logins import Logins

@@ -1,6 +1,11 @@
 """The composition root: parse the command line and run a front end or a command.
 
 Front ends and commands are imported on demand, so that each one starts without the others.
+
+Where a change goes:
+
+- a check of `yourtool doctor`: a function that returns a `Check` in `cli/doctor.py`, also for a
+  damaged store
 """
 
 import errno
@@ -14,17 +19,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from yourtool import extensions, prctl
+from yourtool import extensions
 from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.logfile import log_to_file
 from yourtool.cli.typed_keys import keys_for_interface
-from yourtool.config import install_defaults, load_report
-from yourtool.early_prompt.handover import Handover
 from yourtool.errors import UsageError, YourtoolError
-from yourtool.memory import SHORTAGE, is_shortage, require_memory
+from yourtool.foundation.text import printable
 from yourtool.paths import Paths, require_data_directory, resolve_paths
+from yourtool.process import prctl
+from yourtool.process.early_prompt.handover import Handover
+from yourtool.process.memory import SHORTAGE, is_shortage, require_memory
 from yourtool.run_result import ExitCode, exit_code_for
-from yourtool.text import printable
+from yourtool.settings.config import install_defaults, load_report
 
 _log = logging.getLogger(__name__)
 
@@ -218,7 +224,7 @@ def _print_last_words(text: str) -> None:
 
 def _get_highlighter(language: str) -> Any:
     """Return the highlighter of a language; the first block of code imports the library."""
-    return import_module("yourtool.tui.highlight").get_highlighter(language)
+    return import_module("yourtool.tui.lines.highlight").get_highlighter(language)
 
 
 def _import_interface() -> Any:

@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from yourtool.config import Mode, RunOptions
 from yourtool.models import Effort
+from yourtool.settings.config import Mode, RunOptions
 
 
 class Arguments(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,6 @@ from msgspec import Struct
 
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.config import load_config
-from yourtool.credentials import KEYCHAIN, Credentials
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.paths import Paths
 from yourtool.providers.catalogue.discovery import check_key
@@ -19,6 +17,8 @@ from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
 from yourtool.providers.urls import origin_of
 from yourtool.run_result import ExitCode
+from yourtool.settings.config import load_config
+from yourtool.settings.credentials import KEYCHAIN, Credentials
 
 _MAX_KEY_BYTES = 16_384
 

@@ -8,12 +8,22 @@ from typing import Any
 from msgspec import json, to_builtins
 
 from yourtool import extensions
-from yourtool.agent.routing_rules import RoutingRules, examine_rules
-from yourtool.agent.session.project_checks import find_check_problems
-from yourtool.agent.session.project_files import read_project_files
+from yourtool.agent.routes.routing_rules import RoutingRules, examine_rules
+from yourtool.agent.session.project.project_checks import find_check_problems
+from yourtool.agent.session.project.project_files import read_project_files
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.config import (
+from yourtool.errors import ConfigError
+from yourtool.foundation.files import path_exists, real_path
+from yourtool.foundation.text import printable
+from yourtool.paths import Paths
+from yourtool.permissions.shell import specs
+from yourtool.permissions.trust import CHECKS, ROUTING
+from yourtool.process.environment import is_secret
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.routing.policy import FILE_NAME
+from yourtool.run_result import ExitCode
+from yourtool.settings.config import (
     AUTO_THEME,
     ConfigReport,
     Problem,
@@ -22,19 +32,9 @@ from yourtool.config import (
     format_key,
     load_report,
 )
-from yourtool.environment import is_secret
-from yourtool.errors import ConfigError
-from yourtool.files import path_exists, real_path
-from yourtool.paths import Paths
-from yourtool.permissions.shell import specs
-from yourtool.permissions.trust import CHECKS, ROUTING
-from yourtool.providers.catalogue.models import Catalogue
-from yourtool.routing.policy import FILE_NAME
-from yourtool.run_result import ExitCode
-from yourtool.text import printable
-from yourtool.toml_places import line_of
-from yourtool.tui.keymap import build_keymap
-from yourtool.tui.themes import load_named_theme
+from yourtool.settings.toml_places import line_of
+from yourtool.tui.keys.keymap import build_keymap
+from yourtool.tui.theme.themes import load_named_theme
 
 _OWN_FILES = ("models.toml", "prices.toml", FILE_NAME)
 _KINDS = (ROUTING, CHECKS)

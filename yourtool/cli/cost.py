@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from yourtool.agent.cost_report import CostReport, CostRow, parse_since, read_costs
-from yourtool.agent.repriced_costs import Drift, RepricedCost
-from yourtool.amounts import format_money, format_spending, format_tokens
+from yourtool.agent.money.cost_report import CostReport, CostRow, parse_since, read_costs
+from yourtool.agent.money.repriced_costs import Drift, RepricedCost
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.cost_prices import find_pricing
 from yourtool.cli.output import print_json, print_lines, print_table
+from yourtool.foundation.amounts import format_money, format_spending, format_tokens
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.store.sqlite.database import Database

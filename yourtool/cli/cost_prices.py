@@ -4,12 +4,11 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from yourtool.agent.repriced_costs import Pricing
+from yourtool.agent.money.repriced_costs import Pricing
 from yourtool.cli.arguments import Arguments
-from yourtool.config import load_config
-from yourtool.credentials import Credentials
 from yourtool.errors import UnknownModelError, UsageError
-from yourtool.files import is_file
+from yourtool.foundation.files import is_file
+from yourtool.foundation.suggestions import find_closest
 from yourtool.models import Model, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
@@ -17,7 +16,8 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.catalogue.price_tables import PriceTable
 from yourtool.providers.catalogue.stored_prices import describe_tables, load_table
 from yourtool.providers.registry import Registry
-from yourtool.suggestions import find_closest
+from yourtool.settings.config import load_config
+from yourtool.settings.credentials import Credentials
 
 
 def find_pricing(paths: Paths, arguments: Arguments) -> Pricing | None:

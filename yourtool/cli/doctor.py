@@ -15,21 +15,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool import __version__, extensions
-from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.config import find_key_problems, find_sandbox_problems, find_theme_problems
 from yourtool.cli.output import print_json, print_table
-from yourtool.config import Config, load_report
-from yourtool.credentials import Credentials
 from yourtool.errors import AdapterError, ConfigError, StoreError
-from yourtool.files import may_exist
+from yourtool.foundation.files import may_exist
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.trust import Trust
 from yourtool.providers.catalogue.local_servers import LocalServer, discover_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.settings.config import Config, load_report
+from yourtool.settings.credentials import Credentials
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.store.sqlite.database import Database
 from yourtool.tools.sandbox.level import LevelMeter, Measurement
 from yourtool.tools.sandbox.sandbox import Sandbox

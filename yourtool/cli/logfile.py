@@ -8,8 +8,8 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from yourtool.agent.session.known_secrets import find_known_secrets, mask_secrets
+from yourtool.foundation.text import printable
 from yourtool.paths import Paths
-from yourtool.text import printable
 
 MAX_LOG_BYTES = 1_000_000
 """Size at which the log is renamed to `yourtool.log.1` and a new file is started."""

@@ -13,18 +13,18 @@ from msgspec.structs import replace
 
 from yourtool.agent.commands.mcp import describe_server
 from yourtool.agent.session.known_secrets import build_mask
-from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.agent.tool_servers import build_environments, build_surroundings, load_servers
 from yourtool.cli import mcp_login
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.config import load_config
 from yourtool.errors import ConfigError, ToolError, UsageError
-from yourtool.files import replace_file
+from yourtool.foundation.files import replace_file
 from yourtool.paths import Paths, own_directories, resolve_paths
 from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.run_result import ExitCode
-from yourtool.tables import is_table
+from yourtool.settings.config import load_config
+from yourtool.settings.tables import is_table
 from yourtool.tools.sandbox.sandboxes import Sandboxes
 from yourtool.tools.servers.logins import FILE_NAME as LOGINS_FILE
 from yourtool.tools.servers.logins import Logins

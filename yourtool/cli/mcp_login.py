@@ -8,10 +8,10 @@ from yourtool.agent.tool_servers import build_surroundings, load_servers
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
 from yourtool.errors import UsageError
+from yourtool.foundation.text import printable
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
-from yourtool.text import printable
-from yourtool.tools.environments import Environments
+from yourtool.tools.processes.environments import Environments
 from yourtool.tools.servers.calls import ServerConnectionError
 from yourtool.tools.servers.client import (
     REDIRECT,

@@ -11,12 +11,11 @@ from typing import Any
 from msgspec import to_builtins
 
 from yourtool import extensions
-from yourtool.amounts import format_age
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.config import Config, load_config
-from yourtool.credentials import Credentials
 from yourtool.errors import AdapterError, UsageError
+from yourtool.foundation.amounts import format_age
+from yourtool.foundation.text import printable
 from yourtool.models import AGENT, AdapterCapabilities, Model, ModelId, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
@@ -26,7 +25,8 @@ from yourtool.providers.catalogue.local_servers import discover_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
-from yourtool.text import printable
+from yourtool.settings.config import Config, load_config
+from yourtool.settings.credentials import Credentials
 
 
 def run(paths: Paths, arguments: Arguments) -> int:

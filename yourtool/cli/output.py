@@ -6,7 +6,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from yourtool.text import printable
+from yourtool.foundation.text import printable
 
 
 def print_json(value: Any) -> None:

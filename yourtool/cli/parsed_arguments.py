@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.parser import build_parser, split_prompt
-from yourtool.config import Mode
 from yourtool.errors import UsageError
+from yourtool.settings.config import Mode
 
 _OF_COMMANDS = (
     "action",

@@ -9,11 +9,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from yourtool.agent.session.project_trust import open_trusted_gate
+from yourtool.agent.session.project.project_trust import open_trusted_gate
 from yourtool.cli import stored_permissions
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
-from yourtool.config import Mode, RunOptions, load_config
 from yourtool.effects import Preview, Subject
 from yourtool.errors import UsageError
 from yourtool.paths import Paths, own_directories
@@ -27,17 +26,18 @@ from yourtool.permissions.judging import (
     look_up,
 )
 from yourtool.permissions.rules import RuleSet
-from yourtool.permissions.shell.plain import parse_plain
+from yourtool.permissions.shell.lines.plain import parse_plain
 from yourtool.permissions.trust import CONTAINED_COMMANDS
 from yourtool.run_result import ExitCode
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.config import Mode, RunOptions, load_config
+from yourtool.settings.sandbox_config import SandboxLevel
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.environments import Environments
-from yourtool.tools.leaving_sandbox import find_leaving
-from yourtool.tools.lost_work import find_lost_work
+from yourtool.tools.commands.leaving_sandbox import find_leaving
+from yourtool.tools.commands.shell import preview_line, shell
+from yourtool.tools.git.lost_work import find_lost_work
+from yourtool.tools.processes.environments import Environments
 from yourtool.tools.sandbox.sandbox import Sandbox
 from yourtool.tools.sandbox.sandboxes import Sandboxes
-from yourtool.tools.shell import preview_line, shell
 
 _KINDS = default_toolbox().subject_kinds
 

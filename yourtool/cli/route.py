@@ -18,14 +18,14 @@ from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.preflight import Preflight
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
-from yourtool.config import RunOptions
 from yourtool.errors import UsageError
 from yourtool.events.facts import Fact
 from yourtool.events.turns import RouteDecided
+from yourtool.foundation.text import printable
 from yourtool.paths import Paths
 from yourtool.routing.router import format_chain
 from yourtool.run_result import ExitCode
-from yourtool.text import printable
+from yourtool.settings.config import RunOptions
 
 
 class _PromptLine(Struct):

@@ -5,8 +5,8 @@ import stat
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from yourtool.config import Mode
 from yourtool.models import EFFORTS
+from yourtool.settings.config import Mode
 
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 

@@ -15,25 +15,25 @@ from yourtool.agent.commands.permission_list import (
     PermissionLister,
     find_removable,
 )
-from yourtool.agent.session.project_trust import trust_store
-from yourtool.agent.stored_decisions import ReplayReport, find_last_uses, replay_decisions
+from yourtool.agent.history.stored_decisions import ReplayReport, find_last_uses, replay_decisions
+from yourtool.agent.session.project.project_trust import trust_store
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.config import Problem, install_defaults
 from yourtool.errors import UsageError
-from yourtool.files import is_file
+from yourtool.foundation.files import is_file
+from yourtool.foundation.text import printable
 from yourtool.paths import Paths, require_data_directory
 from yourtool.permissions.grants import FILE_NAME, Grants, remove_entry
 from yourtool.permissions.rule_file import RuleFile, read_rule_file
 from yourtool.permissions.rules import RuleSet
 from yourtool.permissions.trust import CONTAINED_COMMANDS
 from yourtool.run_result import ExitCode
+from yourtool.settings.config import Problem, install_defaults
 from yourtool.store.base import SessionStore
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
-from yourtool.text import printable
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tui.external_editor import find_editor
+from yourtool.tui.input.external_editor import find_editor
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from yourtool.agent.session.project_trust import (
+from yourtool.agent.session.project.project_trust import (
     FolderTrust,
     ProjectTrust,
     trust_store,
@@ -10,7 +10,7 @@ from yourtool.agent.session.project_trust import (
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.errors import UsageError
-from yourtool.files import expand_home, is_directory
+from yourtool.foundation.files import expand_home, is_directory
 from yourtool.paths import Paths
 from yourtool.permissions.trust import TrustAnswer
 from yourtool.run_result import ExitCode

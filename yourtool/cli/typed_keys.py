@@ -5,9 +5,9 @@ import termios
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
-from yourtool.early_prompt.handover import Handover
-from yourtool.early_prompt.typing_ahead import PASTES_OFF, PASTES_ON, set_up
-from yourtool.terminal_modes import Settings, set_settings
+from yourtool.process.early_prompt.handover import Handover
+from yourtool.process.early_prompt.typing_ahead import PASTES_OFF, PASTES_ON, set_up
+from yourtool.process.terminal_modes import Settings, set_settings
 
 
 @contextmanager

@@ -1,1 +1,13 @@
-"""Events of a session by topic: stored facts and deltas for the display."""
+"""Events of a session by topic: stored facts and deltas for the display.
+
+Where a change goes:
+
+- an event: a class in the module of its topic in `events/`, the union in `events/catalog.py`,
+  lines in `tests/events/stored_facts.jsonl`, then `make docs`
+- a setting stored with the session: a fact in `events/`, a case in `State.apply`,
+  `agent/session/model_selection.py`
+- an entry that requests have as composed text: a fact with `get_entry_id` in `events/tree.py`, its
+  message in `agent/history/entries.py`
+- an override of the context: a kind in `Override` in `events/context.py`, its effect in
+  `agent/history/overrides.py`; the keys: `agent/commands/context.py`
+"""

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, TypeAlias
 from msgspec import UNSET, UnsetType
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
-from yourtool.file_images import FileRestore, LeftFile, RecordedChange
+from yourtool.foundation.file_images import FileRestore, LeftFile, RecordedChange
 from yourtool.messages.message import PromptMessage
 
 

@@ -9,7 +9,7 @@ from yourtool.effects import PlanAnswer, SideEffects, ToolHints
 from yourtool.events.facts import Actor, Fact, Sensitivity
 from yourtool.events.permissions import CallJudgement
 from yourtool.messages.message import PromptMessage, ResultMessage
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 
 class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):

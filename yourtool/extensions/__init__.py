@@ -2,6 +2,13 @@
 
 Each extension is a folder of this package; without the folder, its row offers nothing. The rest of
 the program imports none of them: it finds in this table what they offer, and imports it on use.
+
+Where a change goes:
+
+- an extension: a folder in `extensions/` and `tests/extensions/`, its row in
+  `extensions/__init__.py`, `REMOVABLE` in `tests/removable.py`
+- a kind of thing that extensions offer: a field of `Extension` with its loader, a protocol in
+  `extensions/ports.py`; who reads it: the first contract in `pyproject.toml`
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,9 +23,8 @@ from yourtool.errors import InvalidRequestError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from yourtool.agent.learned_routing import LearnedRouting
+    from yourtool.agent.routes.learned_routing import LearnedRouting
     from yourtool.agent.session_environment import OtherAgents, SessionEnvironment
-    from yourtool.agent_config import AgentConfig, RoutingConfig
     from yourtool.extensions.ports import (
         AgentsModule,
         CommandModule,
@@ -29,8 +35,9 @@ if TYPE_CHECKING:
         SessionActionModule,
         SessionImporter,
     )
+    from yourtool.settings.agent_config import AgentConfig, RoutingConfig
     from yourtool.store.base import SessionStore
-    from yourtool.tools.process import ShellCommand
+    from yourtool.tools.processes.process import ShellCommand
 
 
 class Command(Struct, frozen=True, kw_only=True):

@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Mapping, Sequence
 
-    from yourtool.agent.learned_routing import LearnedRouting
+    from yourtool.agent.routes.learned_routing import LearnedRouting
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session_environment import OtherAgents, SessionEnvironment
-    from yourtool.agent_config import AgentConfig, RoutingConfig
     from yourtool.cli.arguments import Arguments
     from yourtool.paths import Paths
     from yourtool.providers.catalogue.models import Catalogue
     from yourtool.providers.registry import Registry
+    from yourtool.settings.agent_config import AgentConfig, RoutingConfig
     from yourtool.store.base import SessionStore
     from yourtool.store.forks import Outcome
     from yourtool.store.sqlite.store import SqliteStore
-    from yourtool.tools.process import ShellCommand
+    from yourtool.tools.processes.process import ShellCommand
     from yourtool.tui.widgets.key_mode import KeyMode
     from yourtool.tui.widgets.prompt import Prompt
 

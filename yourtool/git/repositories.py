@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.files import is_directory, is_link, read_small_file, real_path
+from yourtool.foundation.files import is_directory, is_link, read_small_file, real_path
 
 _MAX_PATH_BYTES = 4_096
 

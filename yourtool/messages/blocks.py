@@ -63,7 +63,7 @@ class ImageSource(Struct, frozen=True):
 
     kind: Literal["base64", "url", "file_ref"]
     data: str
-    """Base64 text, a URL, `sha256:<hex>` of a stored attachment (`yourtool.blobs`), or a path
+    """Base64 text, a URL, `sha256:<hex>` of a stored attachment (`messages/blobs.py`), or a path
     relative to the workspace."""
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
+from yourtool.foundation.text import MAX_JSON_DEPTH
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
@@ -30,7 +31,6 @@ from yourtool.messages.metadata import (
     RoutingDecisionRecord,
 )
 from yourtool.messages.usage import UsageExtra
-from yourtool.text import MAX_JSON_DEPTH
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,8 @@ from yourtool.effects import Subject
 from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.credential_files import find_named_credential
 from yourtool.permissions.findings import Findings
-from yourtool.permissions.shell import canonical, plain, writes
+from yourtool.permissions.shell import canonical, writes
+from yourtool.permissions.shell.lines import plain
 
 _SEPARATOR = "\0"
 """Between places, because it is in no name of a file."""

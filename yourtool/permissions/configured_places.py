@@ -14,18 +14,18 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from yourtool.files import read_small_file, real_path
-from yourtool.git.repositories import Repository, iter_linked_hooks, open_repository
-from yourtool.permissions.globs import matches_glob
-from yourtool.permissions.protected_places import find_cause, folded_name, is_protected
-from yourtool.permissions.shell.git_config import (
+from yourtool.foundation.files import read_small_file, real_path
+from yourtool.git.config import (
     GitSetting,
     expand_user,
     is_include,
     iter_all_settings,
     names_program,
 )
-from yourtool.tables import is_table
+from yourtool.git.repositories import Repository, iter_linked_hooks, open_repository
+from yourtool.permissions.globs import matches_glob
+from yourtool.permissions.protected_places import find_cause, folded_name, is_protected
+from yourtool.settings.tables import is_table
 
 _BARE = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
 """With either of these, git uses a directory itself as a repository."""

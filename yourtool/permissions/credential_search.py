@@ -15,10 +15,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from yourtool.files import read_small_file
+from yourtool.foundation.files import read_small_file
+from yourtool.foundation.ignore_rules import IGNORE_FILE, MAX_IGNORE_FILE_BYTES, IgnoreRules
 from yourtool.git.index import MAX_INDEX_BYTES, parse_index
 from yourtool.git.repositories import find_repository
-from yourtool.ignore_rules import IGNORE_FILE, MAX_IGNORE_FILE_BYTES, IgnoreRules
 from yourtool.permissions.credential_files import credential_names
 from yourtool.permissions.globs import matches_glob
 

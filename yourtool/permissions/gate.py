@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from yourtool.config import Mode, Problem, RunOptions
 from yourtool.effects import Preview, SubjectKind, ToolDefinition
 from yourtool.errors import UsageError
+from yourtool.foundation.suggestions import find_closest
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.judging import (
     CallSubjects,
@@ -17,7 +17,7 @@ from yourtool.permissions.judging import (
     look_up,
 )
 from yourtool.permissions.rules import RULES_OF_SESSION, Rule, RuleSet, RuleSource, is_possible_tool
-from yourtool.suggestions import find_closest
+from yourtool.settings.config import Mode, Problem, RunOptions
 
 
 class Gate:

@@ -15,10 +15,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.config import Problem
 from yourtool.effects import SubjectKind
 from yourtool.errors import ConfigError
-from yourtool.files import path_exists, real_path, replace_file
+from yourtool.foundation.files import path_exists, real_path, replace_file
 from yourtool.permissions.examples import RuleExamples, build_examples
 from yourtool.permissions.rule_file import (
     SCHEMA_VERSION,
@@ -29,6 +28,7 @@ from yourtool.permissions.rule_file import (
     read_rule_file,
 )
 from yourtool.permissions.rules import Rule, RuleSet, RuleSource
+from yourtool.settings.config import Problem
 
 FILE_NAME = "permissions.toml"
 PROJECT_FILE = Path(".yourtool", FILE_NAME)

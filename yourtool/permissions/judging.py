@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.config import Mode
 from yourtool.effects import Finding, HookAdvice, Preview, SideEffects, Subject, ToolDefinition
 from yourtool.permissions.commands_of_call import (
     describe_protected_writes,
@@ -32,6 +31,7 @@ from yourtool.permissions.rules import (
     propose_rules,
 )
 from yourtool.permissions.shell import coverage
+from yourtool.settings.config import Mode
 
 if TYPE_CHECKING:
     from yourtool.permissions.shell.specs import CommandSpec

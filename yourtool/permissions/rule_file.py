@@ -24,10 +24,10 @@ from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 import msgspec
 from msgspec import Struct
 
-from yourtool.config import Problem
 from yourtool.effects import SubjectKind
 from yourtool.errors import UsageError
-from yourtool.files import read_small_file
+from yourtool.foundation.files import read_small_file
+from yourtool.foundation.suggestions import find_closest
 from yourtool.permissions.examples import RuleExamples, covers_example
 from yourtool.permissions.rules import (
     EVERY_TOOL,
@@ -36,9 +36,9 @@ from yourtool.permissions.rules import (
     RuleSource,
     is_possible_tool,
 )
-from yourtool.suggestions import find_closest
-from yourtool.tables import is_table, parse_toml
-from yourtool.toml_places import Span, TomlPath, find_error_line, find_line, find_places
+from yourtool.settings.config import Problem
+from yourtool.settings.tables import is_table, parse_toml
+from yourtool.settings.toml_places import Span, TomlPath, find_error_line, find_line, find_places
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 2**20

@@ -18,8 +18,9 @@ from yourtool.errors import UsageError
 from yourtool.permissions.findings import Findings
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.hosts import allows_host, denies_host, is_host_spec
-from yourtool.permissions.shell import coverage, denials, place, plain, proposals, wrapped
+from yourtool.permissions.shell import coverage, denials, place, proposals, wrapped
 from yourtool.permissions.shell import specs as command_specs
+from yourtool.permissions.shell.lines import plain
 
 if TYPE_CHECKING:
     from yourtool.permissions.shell.denials import Denial

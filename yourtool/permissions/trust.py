@@ -29,8 +29,14 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from yourtool.errors import ConfigError
-from yourtool.files import expand_home, lock_directory, may_exist, real_path, replace_file
-from yourtool.tables import parse_toml
+from yourtool.foundation.files import (
+    expand_home,
+    lock_directory,
+    may_exist,
+    real_path,
+    replace_file,
+)
+from yourtool.settings.tables import parse_toml
 
 SCHEMA_VERSION = 1
 CONTAINED_COMMANDS = "commands in the sandbox"

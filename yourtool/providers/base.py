@@ -53,7 +53,7 @@ class FileRoots(Struct, frozen=True):
     """The directories that a `file_ref` of a message refers to."""
 
     blobs: Path
-    """Stored attachments (`yourtool.blobs`)."""
+    """Stored attachments (`yourtool.messages.blobs`)."""
     workspace: Path
     """The root of relative paths."""
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
-from yourtool.blobs import is_blob
+from yourtool.messages.blobs import is_blob
 from yourtool.messages.blocks import MediaBlock, canonical_json, iter_blocks
 from yourtool.messages.memo import has_media
 from yourtool.messages.message import Message, Role

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from yourtool.effects import ToolDefinition
-from yourtool.json_schema import resolve_schema
+from yourtool.foundation.json_schema import resolve_schema
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,

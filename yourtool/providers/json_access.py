@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from yourtool.errors import NetworkError
-from yourtool.text import MAX_JSON_DEPTH, storable_json
+from yourtool.foundation.text import MAX_JSON_DEPTH, storable_json
 
 DONE = b"[DONE]"
 """The last event of Chat Completions, which proxies put at the end of other streams too."""

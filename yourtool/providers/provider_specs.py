@@ -6,9 +6,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.config import Api, Config, ProviderConfig
 from yourtool.providers.quirks import find_quirks
 from yourtool.providers.urls import is_loopback, origin_of
+from yourtool.settings.config import Api, Config, ProviderConfig
 
 
 class ProviderSpec(Struct, frozen=True, kw_only=True):

@@ -13,8 +13,6 @@ from types import ModuleType
 
 from msgspec.structs import replace
 
-from yourtool.config import Config
-from yourtool.credentials import Credentials, Secret
 from yourtool.errors import (
     AdapterError,
     AuthError,
@@ -28,6 +26,8 @@ from yourtool.providers.dialects.base import Dialect, DialectBuilder, DialectSpe
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec, provider_specs
 from yourtool.providers.transports import certificates
 from yourtool.providers.urls import origin_of
+from yourtool.settings.config import Config
+from yourtool.settings.credentials import Credentials, Secret
 
 
 class Registry:

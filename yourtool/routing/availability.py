@@ -12,9 +12,9 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from yourtool.amounts import format_duration
 from yourtool.errors import ErrorClass
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
+from yourtool.foundation.amounts import format_duration
 from yourtool.models import ModelId
 
 MAX_FAILURES = 5

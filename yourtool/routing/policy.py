@@ -27,8 +27,9 @@ from typing import Any, TypeAlias, TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.config import Problem
 from yourtool.errors import UnknownModelError
+from yourtool.foundation.suggestions import find_closest
+from yourtool.foundation.text import printable
 from yourtool.messages.blocks import canonical_json
 from yourtool.routing.predicates import (
     AllOf,
@@ -43,10 +44,9 @@ from yourtool.routing.predicates import (
     restore_condition,
     to_table,
 )
-from yourtool.suggestions import find_closest
-from yourtool.tables import format_key, is_table, parse_toml
-from yourtool.text import printable
-from yourtool.toml_places import TomlPath, find_error_line, find_line, find_places
+from yourtool.settings.config import Problem
+from yourtool.settings.tables import format_key, is_table, parse_toml
+from yourtool.settings.toml_places import TomlPath, find_error_line, find_line, find_places
 
 FILE_NAME = "routing.toml"
 SCHEMA_VERSION = 1

@@ -15,10 +15,10 @@ from typing import Any, TypeAlias, TypeGuard
 import msgspec
 from msgspec import Struct
 
+from yourtool.foundation.patterns import compile_pattern
+from yourtool.foundation.suggestions import find_closest
 from yourtool.models import MAX_SAFE_INTEGER
-from yourtool.patterns import compile_pattern
-from yourtool.suggestions import find_closest
-from yourtool.tables import is_table
+from yourtool.settings.tables import is_table
 
 MAX_TEXT = 2**16
 """Characters of a message in which a pattern or words are searched."""

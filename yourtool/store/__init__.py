@@ -1,6 +1,13 @@
-"""Session storage: the port, its implementation in SQLite, copies and exports of sessions."""
+"""Session storage: the port, its implementation in SQLite, copies and exports of sessions.
 
-from yourtool.late_modules import late_modules
+Where a change goes:
+
+- an export format: a function that yields lines in `store/`, a `case` in `store/exports.py`
+- secrets and names in exports: `store/scrubbing.py` (forms of secrets), `store/redaction.py`
+  (fields that are not private)
+"""
+
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # used by a command
     __name__,

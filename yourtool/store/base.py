@@ -12,10 +12,10 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from yourtool.amounts import Spending
 from yourtool.errors import SessionNotFoundError, StoreError
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallFailed
+from yourtool.foundation.amounts import Spending
 from yourtool.messages.message import Role
 from yourtool.store.journal import ChangeFilter, StoredChange
 

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from yourtool.blobs import store_blob
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
+from yourtool.messages.blobs import store_blob
 from yourtool.messages.blocks import canonical_json
 from yourtool.store.exports import from_jsonl, read_lines, to_jsonl
 from yourtool.store.texts import TextTransform, get_attachments, read_shared

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from yourtool.events.sessions import SessionRenamed
-from yourtool.file_images import is_digest
+from yourtool.foundation.file_images import is_digest
 from yourtool.ids import new_id
 from yourtool.messages.message import now
 from yourtool.paths import Paths

@@ -20,11 +20,11 @@ from typing import Any, BinaryIO, Literal, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from yourtool.blobs import reference_of, store_blob
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
 from yourtool.events.codec import from_stored, to_stored
 from yourtool.events.facts import Fact
+from yourtool.messages.blobs import reference_of, store_blob
 from yourtool.messages.blocks import canonical_json
 from yourtool.store.export_lines import (
     ExportedBlob,

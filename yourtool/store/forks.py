@@ -42,7 +42,7 @@ from yourtool.events.sessions import (
 )
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnCancelled, TurnCompleted, TurnStarted
-from yourtool.file_images import FileImage, FileRestore, RecordedChange, is_digest
+from yourtool.foundation.file_images import FileImage, FileRestore, RecordedChange, is_digest
 from yourtool.ids import is_ulid, new_id, new_session_id, new_tool_use_id
 from yourtool.messages.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Message, now

@@ -12,11 +12,12 @@ from html import escape
 from pathlib import Path
 from typing import TypeAlias
 
-from yourtool.blobs import is_blob
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.model_calls import is_silent
 from yourtool.events.sessions import SessionCreated
 from yourtool.events.tree import select_branch
+from yourtool.foundation.text import printable
+from yourtool.messages.blobs import is_blob
 from yourtool.messages.blocks import (
     ContentBlock,
     ImageBlock,
@@ -30,7 +31,6 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, ReplyMessage, Role
 from yourtool.messages.metadata import Audience, Origin
 from yourtool.store.texts import TextTransform, mask_texts, message_title, read_shared
-from yourtool.text import printable
 
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _ROLE_NAMES = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "System"}

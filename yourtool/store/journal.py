@@ -9,7 +9,7 @@ from yourtool.events.catalog import AnyFact
 from yourtool.events.files import FileChangeFailed, FilesChanged
 from yourtool.events.sessions import SessionForked, SessionImported
 from yourtool.events.turns import TurnStarted
-from yourtool.file_images import Hunk, RecordedChange
+from yourtool.foundation.file_images import Hunk, RecordedChange
 
 
 class StoredChange(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.model_calls import is_silent
 from yourtool.events.sessions import SessionCreated
 from yourtool.events.tree import select_branch
+from yourtool.foundation.text import printable
 from yourtool.messages.blocks import (
     ContentBlock,
     RedactedThinkingBlock,
@@ -20,7 +21,6 @@ from yourtool.messages.message import Message, ReplyMessage, Role
 from yourtool.messages.metadata import Audience, Origin
 from yourtool.store.markdown_texts import contain, fence, make_inert
 from yourtool.store.texts import TextTransform, mask_texts, message_title
-from yourtool.text import printable
 
 _ROLE_NAMES = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "System"}
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
-from yourtool.text import printable
+from yourtool.foundation.text import printable
 
 _TICKS = re.compile("`+")
 _NEEDS_PARSER = re.compile("<|```|~~~")

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from yourtool.blobs import is_blob
 from yourtool.events.branches import BranchLabelled, BranchSelected, BranchSummarised, EntryAdded
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.context import ContextCompacted
@@ -25,6 +24,7 @@ from yourtool.events.sessions import (
     SessionRenamed,
 )
 from yourtool.events.tools import ShellRan, ToolCompleted, ToolFailed
+from yourtool.messages.blobs import is_blob
 from yourtool.messages.blocks import (
     ContentBlock,
     ImageBlock,
@@ -36,8 +36,8 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import Message, ReplyMessage
 from yourtool.messages.metadata import Audience, MessageStatus, StopReason
+from yourtool.settings.tables import is_table
 from yourtool.store.texts import TextTransform, describe_unknown, mask_texts, read_shared
-from yourtool.tables import is_table
 
 SYSTEM = "pi"
 OWN_ENTRY = "yourtool.entry"

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.masking import MASK, Mask
+from yourtool.foundation.masking import MASK, Mask
+from yourtool.foundation.text import printable
 from yourtool.store.texts import get_attachments, mask_texts, read_shared
-from yourtool.text import printable
 
 _OWN_KEY = "key that yourtool uses"
 _SHOWN = 4

@@ -9,10 +9,11 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.masking import MASK
+from yourtool.foundation.masking import MASK
+from yourtool.foundation.text import storable
+from yourtool.messages.blobs import is_blob, read_blob
 from yourtool.messages.blocks import (
     ContentBlock,
     MediaBlock,
@@ -20,7 +21,6 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
     iter_blocks,
 )
-from yourtool.text import storable
 
 TextTransform: TypeAlias = Callable[[str], str]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from yourtool.files import is_file, is_link
+from yourtool.foundation.files import is_file, is_link
 from yourtool.paths import Paths
 from yourtool.store.base import SessionStore
 

@@ -13,14 +13,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.sandbox_config import SandboxLevel
-from yourtool.tools.output import CommandOutput
-from yourtool.tools.process import ProcessExit
-from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal, remove_sequences
-from yourtool.tools.sandbox.refusals import Refusal
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.processes.output import CommandOutput
+from yourtool.tools.processes.process import ProcessExit
+from yourtool.tools.processes.pseudo_terminal import InputKind, PseudoTerminal, remove_sequences
+from yourtool.tools.sandbox.network.refusals import Refusal
 
 if TYPE_CHECKING:
-    from yourtool.tools.sandbox.ports import Servers
+    from yourtool.tools.sandbox.network.ports import Servers
 
 MAX_RUNNING = 16
 """Background processes of a session at once."""

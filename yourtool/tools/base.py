@@ -27,16 +27,16 @@ from yourtool.effects import (
 )
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
 from yourtool.events.guidance import MemoryUpdated, SkillLoaded
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
+from yourtool.foundation.text import storable, storable_json
 from yourtool.messages.blocks import ImageBlock, TextBlock
-from yourtool.text import storable, storable_json
 from yourtool.tools import schema, validation
 from yourtool.tools.adjusted_arguments import AdjustedArguments, adjust_arguments
 from yourtool.tools.background import AskInput, ProcessTable
-from yourtool.tools.environments import Environments
-from yourtool.tools.file_reads import FileReads
-from yourtool.tools.journal import ChangeJournal, NoJournal
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.changes.journal import ChangeJournal, NoJournal
+from yourtool.tools.processes.environments import Environments
+from yourtool.tools.workspace.file_reads import FileReads
+from yourtool.tools.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.sandbox import Sandbox

@@ -1,16 +1,16 @@
 """The tools that ship with the program."""
 
-from yourtool.tools.delegate import delegate
-from yourtool.tools.edit import edit_file, write_file
-from yourtool.tools.files import list_dir, read_file
-from yourtool.tools.patch import apply_patch
-from yourtool.tools.plan import update_plan
-from yourtool.tools.plan_proposal import propose_plan
-from yourtool.tools.process_tools import process_input, process_output, process_stop
-from yourtool.tools.search import glob, grep
-from yourtool.tools.shell import shell
+from yourtool.tools.commands.process_tools import process_input, process_output, process_stop
+from yourtool.tools.commands.shell import shell
+from yourtool.tools.edits.edit import edit_file, write_file
+from yourtool.tools.edits.patch import apply_patch
+from yourtool.tools.files.files import list_dir, read_file
+from yourtool.tools.guidance.delegate import delegate
+from yourtool.tools.guidance.plan import update_plan
+from yourtool.tools.guidance.plan_proposal import propose_plan
+from yourtool.tools.search.search import glob, grep
 from yourtool.tools.toolset import Toolbox
-from yourtool.tools.web import build_fetch_url
+from yourtool.tools.web.web import build_fetch_url
 
 
 def default_toolbox(*, delegates: bool = True) -> Toolbox:

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from yourtool.json_schema import map_parts
-from yourtool.suggestions import find_closest
+from yourtool.foundation.json_schema import map_parts
+from yourtool.foundation.suggestions import find_closest
 
 _MAX_FIELDS = 20
 """Fields in the description of an object."""

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 from msgspec.structs import replace
 
 from yourtool.effects import Preview, Subject, ToolDefinition
-from yourtool.json_schema import resolve_schema
+from yourtool.foundation.json_schema import resolve_schema
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import (
     MAX_PROBLEMS,

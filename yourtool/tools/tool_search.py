@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
-from yourtool.tables import is_table
+from yourtool.settings.tables import is_table
 from yourtool.tools.base import Args, StructTool, ToolContext, ToolOutput, tool
 
 FIND_TOOLS = "find_tools"

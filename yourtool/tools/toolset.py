@@ -16,7 +16,7 @@ from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput
 from yourtool.tools.schema import omit_checked
 from yourtool.tools.tool_search import FIND_TOOLS, SEARCH_AT
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace.workspace import Workspace
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _MAX_SHOWN = 64

@@ -17,20 +17,19 @@ from textual.screen import Screen
 
 from yourtool.agent.commands import models
 from yourtool.errors import YourtoolError
-from yourtool.memory import SHORTAGE, is_shortage
+from yourtool.foundation.threads import use_bounded_threads
 from yourtool.paths import resolve_paths
-from yourtool.terminal_modes import has_job_control
-from yourtool.threads import use_bounded_threads
-from yourtool.tui.active_keys import build_hint, use_keymap
-from yourtool.tui.clipboard import Clipboard, get_copied_part
-from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
-from yourtool.tui.first_screen import FirstScreenStore
-from yourtool.tui.output_filter import SanitizeFilter
+from yourtool.process.memory import SHORTAGE, is_shortage
+from yourtool.process.terminal_modes import has_job_control
+from yourtool.settings.ui_config import UiConfig
+from yourtool.tui.keys.active_keys import build_hint, use_keymap
+from yourtool.tui.lines.styled_lines import HighlighterFactory
 from yourtool.tui.screens import dialog, key_inspector, report
 from yourtool.tui.screens.attachments import attach_from_options, attach_pasted
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import choose_first_session, run_command, show_results
 from yourtool.tui.screens.draft_editing import DraftEditing
+from yourtool.tui.screens.first_screen import FirstScreenStore
 from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
     build_last_words,
@@ -45,9 +44,9 @@ from yourtool.tui.screens.sessions import (
     update_demo_banner,
 )
 from yourtool.tui.screens.urgent_painting import TypingField
-from yourtool.tui.slow_terminal_app import SlowTerminalApp
-from yourtool.tui.styled_lines import HighlighterFactory
-from yourtool.tui.terminal import (
+from yourtool.tui.terminal.clipboard import Clipboard, get_copied_part
+from yourtool.tui.terminal.slow_terminal_app import SlowTerminalApp
+from yourtool.tui.terminal.terminal import (
     BackgroundReported,
     OutputDriver,
     get_directory_name,
@@ -56,13 +55,14 @@ from yourtool.tui.terminal import (
     save_title_sequence,
     set_title_sequence,
 )
-from yourtool.tui.terminal_background import get_query
+from yourtool.tui.terminal.terminal_background import get_query
 from yourtool.tui.textual_internals.app import run_binding
-from yourtool.tui.theme_choice import ThemeChoice, ThemeChosen, list_candidates
-from yourtool.tui.themes import find_theme_names
+from yourtool.tui.theme.display_filters import AsciiFilter, NoColorFilter
+from yourtool.tui.theme.output_filter import SanitizeFilter
+from yourtool.tui.theme.theme_choice import ThemeChoice, ThemeChosen, list_candidates
+from yourtool.tui.theme.themes import find_theme_names
 from yourtool.tui.transcript.scrollback import render_transcript
 from yourtool.tui.widgets.prompt import Prompt
-from yourtool.ui_config import UiConfig
 
 if TYPE_CHECKING:  # opened after the first paint, and so are its imports
     from yourtool.agent.runtime import Runtime

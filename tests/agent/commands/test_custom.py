@@ -9,7 +9,7 @@ from yourtool.agent.commands import custom, table
 from yourtool.agent.commands.base import Invocation, SendPrompt
 from yourtool.agent.commands.custom import fill_in, read_custom_commands
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
-from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.agent.session.project.project_trust import ProjectTrust
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ from yourtool.agent.commands.base import (
 from yourtool.agent.commands.parser import parse_input
 from yourtool.agent.commands.table import COMMANDS
 from yourtool.agent.runtime import Runtime
-from yourtool.config import Mode, RunOptions
 from yourtool.errors import UsageError
 from yourtool.events.branches import BranchSelected, EntryAdded
 from yourtool.events.deltas import Notice
@@ -37,6 +36,7 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import ReplyMessage, now
 from yourtool.paths import resolve_paths
 from yourtool.permissions.trust import Trust
+from yourtool.settings.config import Mode, RunOptions
 
 SONNET, HAIKU = "anthropic:claude-sonnet-4-6", "anthropic:claude-haiku-4-5"
 

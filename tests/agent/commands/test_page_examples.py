@@ -7,9 +7,9 @@ from tests.agent.harness import ALLOW, User, play
 from tests.provider_server import ProviderServer, Reply
 from yourtool.agent.commands.parser import parse_input
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions
 from yourtool.errors import YourtoolError
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions
 
 ROOT = Path(__file__).parents[3]
 NEEDS = {

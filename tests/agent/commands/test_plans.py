@@ -3,7 +3,7 @@
 import pytest
 
 from tests.agent.harness import ALLOW, Bench, Checked, User, play
-from tests.agent.turn.test_admission import edited, run
+from tests.agent.turn.calls.test_admission import edited, run
 from yourtool.agent.commands.base import (
     Choice,
     Choose,
@@ -19,12 +19,12 @@ from yourtool.agent.commands.plans import (
     continue_plan,
     find_plan,
 )
-from yourtool.agent.turn.tool_call import CHANGED_PLAN
-from yourtool.config import Mode
+from yourtool.agent.turn.calls.tool_call import CHANGED_PLAN
 from yourtool.effects import PlanAnswer
 from yourtool.errors import UsageError
 from yourtool.events.tools import ToolConfirmationResolved
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
 
 PLAN = "# Plan\n\n1. Edit `a.py`"
 

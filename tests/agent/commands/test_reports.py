@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.fakes import GPT, SONNET, full_reply, turn_start
 from yourtool.agent.commands.reports import cost_report
-from yourtool.amounts import Spending
+from yourtool.foundation.amounts import Spending
 from yourtool.messages.usage import UsageExtra
 
 

@@ -16,13 +16,13 @@ from yourtool.agent.commands.base import (
     StartTurn,
 )
 from yourtool.agent.commands.models import MODEL, offer_swap
-from yourtool.config import config_file
 from yourtool.errors import SwapRefusedError
 from yourtool.events.context import ContextCompacted
 from yourtool.events.deltas import Notice
 from yourtool.events.sessions import SessionModelSelected
 from yourtool.messages.blocks import TextBlock
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import config_file
 
 MODELS = """
 [models."openai:plain"]

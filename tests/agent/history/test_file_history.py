@@ -9,7 +9,7 @@ from yourtool.events.facts import UNSTAMPED
 from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestored, FilesRestoring
 from yourtool.events.sessions import SessionImported
 from yourtool.events.turns import TurnStarted
-from yourtool.file_images import ABSENT_FILE, FileImage, Hunk, LeftFile, RecordedChange
+from yourtool.foundation.file_images import ABSENT_FILE, FileImage, Hunk, LeftFile, RecordedChange
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import PromptMessage
 

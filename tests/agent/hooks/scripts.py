@@ -8,11 +8,11 @@ from tests.agent.harness import play
 from yourtool.agent.hooks.hook import build_hook
 from yourtool.agent.hooks.hooks import Hooks
 from yourtool.agent.tool_servers import build_environments
-from yourtool.config import Config, Mode
 from yourtool.events.hooks import HookRan
 from yourtool.events.tools import ToolCompleted, ToolFailed
-from yourtool.hook_config import HookConfig
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Config, Mode
+from yourtool.settings.hook_config import HookConfig
 
 
 class Scripts:

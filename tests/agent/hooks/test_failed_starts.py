@@ -7,7 +7,7 @@ import pytest
 from tests.agent.hooks.scripts import ran, run, write
 from yourtool.agent.hooks.hook import build_hook
 from yourtool.events.deltas import Notice
-from yourtool.hook_config import HookConfig
+from yourtool.settings.hook_config import HookConfig
 
 
 async def play_hook(bench, command, seconds=10):

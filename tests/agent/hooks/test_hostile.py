@@ -14,13 +14,13 @@ from tests.agent.hooks.scripts import decide, ran, results, run, write
 from yourtool.agent.hooks.execution import MAX_OUTPUT
 from yourtool.agent.hooks.hook import build_hook
 from yourtool.agent.hooks.hooks import Hooks
-from yourtool.config import Mode
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.turns import TurnCancelled
-from yourtool.hook_config import HookConfig
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
+from yourtool.settings.hook_config import HookConfig
 
 CANARY = "sk-ant-CANARY-4711-do-not-leak"
 

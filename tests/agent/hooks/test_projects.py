@@ -11,15 +11,15 @@ from tests.agent.hooks.scripts import ran, results, write
 from tests.trusted_folders import trust
 from yourtool.agent.hooks.hook import TrustedPrograms, build_hook
 from yourtool.agent.runtime import Runtime
-from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.agent.session.session_hooks import build_own_hooks, read_project_hooks
-from yourtool.config import Mode, RunOptions, config_file
+from yourtool.agent.session.project.project_trust import ProjectTrust
+from yourtool.agent.session.project.session_hooks import build_own_hooks, read_project_hooks
 from yourtool.errors import ConfigError
 from yourtool.events.deltas import Notice
-from yourtool.hook_config import HookConfig, HookEvent
 from yourtool.paths import resolve_paths
 from yourtool.permissions.trust import Trust
 from yourtool.providers.scripted import Scripted, says
+from yourtool.settings.config import Mode, RunOptions, config_file
+from yourtool.settings.hook_config import HookConfig, HookEvent
 
 DENY = "import sys; sys.stderr.write('no'); sys.exit(2)\n"
 

@@ -8,8 +8,8 @@ import pytest
 from tests.agent.hooks.scripts import ran, results, run, write
 from yourtool.agent.hooks.hook import build_hook
 from yourtool.events.files import FilesChanged
-from yourtool.hook_config import HookConfig
 from yourtool.providers.scripted import calls, says
+from yourtool.settings.hook_config import HookConfig
 
 PUBLISHED = Path(__file__).with_name("published")
 

@@ -7,8 +7,8 @@ import pytest
 from tests.agent.harness import play
 from yourtool.agent.hooks.hook import build_hook
 from yourtool.agent.hooks.hooks import Hooks
-from yourtool.hook_config import HookConfig
 from yourtool.providers.scripted import Scripted, says
+from yourtool.settings.hook_config import HookConfig
 
 replay = pytest.importorskip("yourtool.extensions.lab.replay.player").replay
 

@@ -15,12 +15,12 @@ from tests.trusted_folders import trust
 from yourtool.agent.hooks.hook import build_hook
 from yourtool.agent.hooks.hooks import Hooks
 from yourtool.agent.tool_servers import build_environments
-from yourtool.config import Config, Mode
 from yourtool.events.deltas import Notice
 from yourtool.events.hooks import HookRan
-from yourtool.hook_config import HookConfig
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.config import Config, Mode
+from yourtool.settings.hook_config import HookConfig
+from yourtool.settings.sandbox_config import SandboxLevel
 
 LEVELS = (SandboxLevel.FULL, SandboxLevel.LANDLOCK)
 CANARY = "sk-ant-canary-0123456789abcdefghij"

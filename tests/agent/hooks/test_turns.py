@@ -6,14 +6,14 @@ from tests.agent.harness import DENY, User, play
 from tests.agent.hooks.scripts import decide, ran, results, run, write
 from yourtool.agent.commands.routing import explain_model
 from yourtool.agent.hooks.hooks import Hooks
-from yourtool.agent.session import session_hooks
-from yourtool.config import Mode
+from yourtool.agent.session.project import session_hooks
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.tools import ToolFailed
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
 
 
 async def test_exit_code_2_refuses_a_call_with_the_reason_for_the_model(bench, scripts):

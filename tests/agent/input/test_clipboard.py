@@ -102,7 +102,7 @@ def test_content_that_never_ends_is_too_large(desk, monkeypatch):
 
 
 def test_program_that_hangs_is_killed_with_its_children(desk, monkeypatch):
-    monkeypatch.setattr("yourtool.clipboard_tools._READ_SECONDS", 0.05)
+    monkeypatch.setattr("yourtool.agent.input.clipboard_tools._READ_SECONDS", 0.05)
     desk("WAYLAND_DISPLAY", "wl-paste", "sleep 60; echo late")
     with pytest.raises(UsageError, match="no image and no text"):
         read_clipboard_content()

@@ -5,14 +5,14 @@ import base64
 import pytest
 
 from yourtool.agent.input.mentioned_files import MAX_FILES, MentionedFiles
-from yourtool.config import Mode
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.rules import Rule, RuleSet
-from yourtool.tools.file_reads import FileReads
-from yourtool.tools.files import MAX_RESULT_BYTES
-from yourtool.tools.workspace import Workspace
+from yourtool.settings.config import Mode
+from yourtool.tools.files.files import MAX_RESULT_BYTES
+from yourtool.tools.workspace.file_reads import FileReads
+from yourtool.tools.workspace.workspace import Workspace
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -18,7 +18,7 @@ from yourtool.errors import ServerError, ToolError, UsageError
 from yourtool.events.deltas import ShellStarted, ToolOutputDelta
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnStarted
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import Audience, Origin
 from yourtool.providers.requests.request_view import build_request_view

@@ -4,12 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, MODEL, OTHER, Checked, User, play
-from yourtool.agent_config import FallbackConfig
 from yourtool.errors import AuthError
 from yourtool.events.deltas import Notice
 from yourtool.events.turns import RouteDecided
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.scripted import Fail, Scripted, ScriptLine, says
+from yourtool.settings.agent_config import FallbackConfig
 
 REFUSED_KEY = ScriptLine((Fail(AuthError("bad key", status=401)),))
 SIBLING = replace(MODEL, id="anthropic:sibling", aliases=("sibling",))

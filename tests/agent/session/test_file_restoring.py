@@ -8,17 +8,17 @@ from types import SimpleNamespace
 import pytest
 
 from tests.agent.harness import ALLOW, Bench, User, play
-from yourtool.agent.commands.undo import rewind_session
+from yourtool.agent.commands.sessions.undo import rewind_session
 from yourtool.agent.session import file_restoring
 from yourtool.agent.session.file_restoring import describe_left
-from yourtool.config import Mode
 from yourtool.errors import UsageError
 from yourtool.events.branches import BranchSelected
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestored, FilesRestoring
-from yourtool.file_images import LeftFile
+from yourtool.foundation.file_images import LeftFile
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.tools import ignored_files
+from yourtool.settings.config import Mode
+from yourtool.tools.changes import ignored_files
 
 pytestmark = pytest.mark.req("R-UNDO-01", "R-TOOL-15")
 

@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, OTHER, play
-from yourtool.agent.budgets import Budgets, JudgeBudget
+from yourtool.agent.money.budgets import Budgets, JudgeBudget
 from yourtool.agent.session.judging import INSTRUCTIONS, JUDGEMENT
-from yourtool.agent_config import BudgetConfig, RoutingConfig
 from yourtool.errors import AuthError
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
 from yourtool.events.turns import TurnEvaluated, TurnStarted
 from yourtool.providers.scripted import Scripted, fails, says
+from yourtool.settings.agent_config import BudgetConfig, RoutingConfig
 
 CONFIG = RoutingConfig(judge=OTHER.id, judge_max_call_usd=Decimal(1), judge_max_day_usd=Decimal(1))
 GOOD = says(json.dumps({"score": 0.25, "confidence": 0.9, "reason": "It edits\x1b[2J nothing."}))

@@ -8,8 +8,8 @@ import pytest
 
 from tests.agent.harness import Bench, play
 from tests.agent.killed_undo import NEW, OLD
-from yourtool.config import Mode
 from yourtool.providers.scripted import Scripted, says
+from yourtool.settings.config import Mode
 
 
 def read(workspace: Path) -> dict[str, str]:

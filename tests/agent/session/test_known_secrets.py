@@ -4,8 +4,8 @@ import pytest
 
 from yourtool.agent.input.user_shell import add_assignments
 from yourtool.agent.session.known_secrets import build_mask, find_known_secrets
-from yourtool.credentials import Credentials
 from yourtool.paths import resolve_paths
+from yourtool.settings.credentials import Credentials
 
 SETTINGS = """
 [providers.local]

@@ -8,7 +8,6 @@ from tests.agent.harness import Checked, User, play
 from tests.provider_server import ProviderServer, Reply
 from tests.providers.histories import image
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions, config_file
 from yourtool.errors import SwapRefusedError
 from yourtool.events.catalog import FACT_TYPES
 from yourtool.events.sessions import SessionEffortSelected, SessionModelRefused
@@ -16,6 +15,7 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.paths import resolve_paths
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.scripted import Scripted, says
+from yourtool.settings.config import RunOptions, config_file
 
 
 async def _start_runtime(workspace, **options):

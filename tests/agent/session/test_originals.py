@@ -8,7 +8,7 @@ from yourtool.agent.session.originals import Originals
 from yourtool.errors import ToolError
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.expansion import EXPAND_MESSAGE, MAX_CHARACTERS, build_expand_message
+from yourtool.tools.guidance.expansion import EXPAND_MESSAGE, MAX_CHARACTERS, build_expand_message
 
 pytestmark = pytest.mark.req("R-SEED-03", "D9")
 

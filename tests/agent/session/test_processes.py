@@ -7,15 +7,15 @@ import pytest
 from tests.agent.harness import ALLOW, DENY, Checked, names, play
 from yourtool.agent.commands.base import EditPrompt
 from yourtool.agent.commands.processes import show_processes
-from yourtool.config import Mode
 from yourtool.events.tools import ProcessEnded, ProcessesReported
 from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
 
 
 @pytest.fixture(autouse=True)
 def _short_wait(monkeypatch):
-    monkeypatch.setattr("yourtool.tools.shell.FIRST_OUTPUT_SECONDS", 0.05)
+    monkeypatch.setattr("yourtool.tools.commands.shell.FIRST_OUTPUT_SECONDS", 0.05)
 
 
 SERVER = "echo $$ > pid; sleep 100"

@@ -4,9 +4,9 @@ import pytest
 
 from tests.agent.harness import Checked, play
 from tests.tools.sandbox.levels import build_sandbox, find_reason
-from yourtool.agent.prompt import build_sandbox_text
+from yourtool.agent.requests.prompt import build_sandbox_text
 from yourtool.providers.scripted import Scripted, says
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 FULL, NONE = SandboxLevel.FULL, SandboxLevel.NONE
 

@@ -6,7 +6,7 @@ import pytest
 
 from yourtool.agent.session import surroundings
 from yourtool.agent.session.surroundings import describe_surroundings
-from yourtool.tools import git_program
+from yourtool.tools.git import git_program
 
 
 def git(directory, *arguments):

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from tests.agent.harness import MODEL, OTHER, Bench, Checked, play
 from tests.trusted_folders import trust
 from yourtool.agent.history.stored_prompt import StoredPrompt
-from yourtool.agent.session.project_files import MAX_BYTES, read_project_files
+from yourtool.agent.session.project.project_files import MAX_BYTES, read_project_files
 from yourtool.agent.session.system_prompt import system_messages
-from yourtool.config import Mode
 from yourtool.events.deltas import ToolUseEnd
 from yourtool.events.model_calls import LlmCallStarted
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.messages.invariants import validate_message
 from yourtool.messages.message import Role
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
 from yourtool.store.forks import fork
 
 

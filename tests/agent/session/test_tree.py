@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from tests.agent.harness import Bench, Checked, play
 from yourtool.agent.history.summary_texts import INSTRUCTIONS
-from yourtool.config import Mode
 from yourtool.errors import InvalidRequestError, RateLimitError, UsageError
 from yourtool.events.branches import BranchMerged, BranchSelected, BranchSummarised
 from yourtool.messages.invariants import validate_session
 from yourtool.messages.message import Role
 from yourtool.providers.scripted import Scripted, calls, fails, says
+from yourtool.settings.config import Mode
 
 pytestmark = pytest.mark.req("R-SEED-05", "R-PER-08")
 

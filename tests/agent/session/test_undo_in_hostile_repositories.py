@@ -6,9 +6,9 @@ import pytest
 
 from tests.agent.harness import play
 from tests.agent.session.test_undo_of_git import prepare, run
-from tests.tools.test_safety_copies import build_repository, git
+from tests.tools.protection.test_safety_copies import build_repository, git
 from yourtool.events.deltas import Notice
-from yourtool.tools import git_restoring
+from yourtool.tools.git import git_restoring
 
 pytestmark = [
     pytest.mark.req("R-UNDO-01"),

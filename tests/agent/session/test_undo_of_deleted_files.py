@@ -6,11 +6,11 @@ import pytest
 
 from tests.agent.harness import play
 from tests.agent.session.test_file_restoring import tree
-from tests.tools.test_safety_copies import build_repository
-from yourtool.agent_config import UndoConfig
-from yourtool.config import Mode
+from tests.tools.protection.test_safety_copies import build_repository
 from yourtool.events.files import FilesChanged
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.agent_config import UndoConfig
+from yourtool.settings.config import Mode
 from yourtool.tui.transcript.session_changes import describe_lasting_changes
 
 pytestmark = pytest.mark.req("R-UNDO-02")

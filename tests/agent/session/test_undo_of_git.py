@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 from tests.agent.harness import play
-from tests.tools.test_safety_copies import build_repository, content, git
+from tests.tools.protection.test_safety_copies import build_repository, content, git
 from tests.trusted_folders import trust
-from yourtool.config import Mode
 from yourtool.events.files import FilesChanged, FilesRestored
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.tools import git_object_store
+from yourtool.settings.config import Mode
+from yourtool.tools.git import git_object_store
 from yourtool.tui.transcript.session_changes import describe_lasting_changes
 
 pytestmark = [

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.session.file_restoring import FileRestoring
-from yourtool.agent.turn.change_journal import CallJournal
+from yourtool.agent.turn.calls.change_journal import CallJournal
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import ToolError
 from yourtool.events.turns import TurnStarted
+from yourtool.foundation.masking import Mask
 from yourtool.ids import new_id
-from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import ToolContext
-from yourtool.tools.edit import WriteFile, write_file
-from yourtool.tools.workspace import Workspace
-from yourtool.tools.workspace_watch import WorkspaceWatch
+from yourtool.tools.changes.workspace_watch import WorkspaceWatch
+from yourtool.tools.edits.edit import WriteFile, write_file
+from yourtool.tools.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.req("R-UNDO-01", "R-UNDO-02", "R-TOOL-15")
 

@@ -12,14 +12,13 @@ from tests.agent.harness import PRICE, Bench, Checked, User, play
 from tests.provider_server import ProviderServer
 from tests.provider_server import Reply as Answer
 from yourtool.agent.commands.reports import cost_report
-from yourtool.agent.cost_report import read_costs
+from yourtool.agent.money.cost_report import read_costs
 from yourtool.agent.runtime import Runtime
-from yourtool.amounts import Spending
-from yourtool.config import RunOptions
 from yourtool.errors import InvalidRequestError, NetworkError, ServerError
 from yourtool.events.deltas import Notice, TextDelta, TokenUsage
 from yourtool.events.model_calls import LlmCallEnd, LlmCallFailed
 from yourtool.events.turns import TurnCancelled, TurnCompleted
+from yourtool.foundation.amounts import Spending
 from yourtool.ids import new_id
 from yourtool.messages.metadata import StopReason
 from yourtool.paths import resolve_paths
@@ -28,6 +27,7 @@ from yourtool.providers.prices import cost
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.retry import RetryingAdapter, RetryPolicy
 from yourtool.run_result import ExitCode, Outcome
+from yourtool.settings.config import RunOptions
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLION = TokenUsage(input_tokens=1_000_000, output_tokens=0)

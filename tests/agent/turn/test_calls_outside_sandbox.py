@@ -5,10 +5,10 @@ import pytest
 from tests.agent.harness import ALLOW, DENY, User
 from tests.agent.turn.test_sandboxed_calls import run
 from tests.tools.sandbox.levels import WITHOUT_ANY, find_reason
-from yourtool.config import Mode
 from yourtool.effects import Decision, Verdict
 from yourtool.permissions.rules import Rule, RuleSet
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.config import Mode
+from yourtool.settings.sandbox_config import SandboxLevel
 
 FULL, NONE = SandboxLevel.FULL, SandboxLevel.NONE
 SHOW = "sh level.sh"

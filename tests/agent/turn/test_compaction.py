@@ -12,13 +12,12 @@ from tests.agent.harness import MODEL, OTHER, Bench, Checked, play
 from tests.figures import count_case
 from yourtool.agent.commands.reports import cost_report
 from yourtool.agent.history.summary_texts import INSTRUCTIONS
-from yourtool.agent_config import ContextConfig
-from yourtool.amounts import Spending
 from yourtool.errors import ContextOverflowError, ServerError, UsageError
 from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.deltas import Notice, TokenUsage
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
 from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted
+from yourtool.foundation.amounts import Spending
 from yourtool.messages.invariants import validate_session
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
@@ -26,6 +25,7 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.scripted import Scripted, calls, counts, fails, says, stops
 from yourtool.run_result import Outcome
+from yourtool.settings.agent_config import ContextConfig
 from yourtool.tools.builtin import default_toolbox
 
 WINDOW = 12_000

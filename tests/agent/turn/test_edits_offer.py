@@ -4,11 +4,11 @@ from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.trusted_folders import trust
-from yourtool.agent.turn.admission import EDITS_ACCEPTED
-from yourtool.config import Mode
+from yourtool.agent.turn.calls.admission import EDITS_ACCEPTED
 from yourtool.events.deltas import Notice
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.tui.approval_text import approval_details, approval_options
+from yourtool.settings.config import Mode
+from yourtool.tui.questions.approval_text import approval_details, approval_options
 
 EDITS = replace(ALLOW, accepts_edits=True)
 

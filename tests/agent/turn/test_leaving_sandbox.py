@@ -7,12 +7,12 @@ import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.tools.sandbox.levels import build_sandbox, find_reason
-from yourtool.config import Mode
 from yourtool.effects import Decision, Verdict
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.config import Mode
+from yourtool.settings.sandbox_config import SandboxLevel
 
 FULL, NONE = SandboxLevel.FULL, SandboxLevel.NONE
 OUTSIDE = "outside the sandbox, with all your rights"

@@ -10,8 +10,6 @@ from msgspec.structs import replace
 from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
 from tests.scripts import calls_badly, pauses
 from yourtool.agent.history import recorder
-from yourtool.agent_config import Limits
-from yourtool.config import Mode
 from yourtool.effects import SideEffects
 from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, UsageError
 from yourtool.events.deltas import MessageComplete, Notice, TextDelta, TokenUsage, ToolUseStart
@@ -37,6 +35,8 @@ from yourtool.providers.scripted import (
     says,
     stops,
 )
+from yourtool.settings.agent_config import Limits
+from yourtool.settings.config import Mode
 from yourtool.tools.base import Args, ToolContext, tool
 
 READ = calls("read_file", path="a.txt")

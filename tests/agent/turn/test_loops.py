@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.agent.harness import ALLOW, DENY, User, play
 from yourtool.agent.turn.loops import RepeatedCalls
-from yourtool.config import Mode
 from yourtool.events.deltas import Notice
 from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
 
 READ = calls("read_file", path="a.txt")
 READ_OTHER = calls("read_file", path="b.txt")

@@ -21,7 +21,7 @@ from yourtool.messages.message import MESSAGE_TYPES, Role, now
 from yourtool.messages.metadata import RoutingDecisionRecord, RoutingMode
 from yourtool.providers.scripted import Scripted, fails, says
 from yourtool.store.markdown import to_markdown
-from yourtool.tools.file_reads import FileReads
+from yourtool.tools.workspace.file_reads import FileReads
 
 
 def turn_of(session):

@@ -8,14 +8,14 @@ import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.tools.sandbox.levels import build_sandbox, find_reason
-from yourtool.config import Mode
 from yourtool.effects import Decision, NetworkAnswer, NetworkOffer, Scope, Verdict
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.permissions.rules import Rule, RuleSet, RuleSource
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.sandbox_config import SandboxLevel
-from yourtool.tools.sandbox import proxy
-from yourtool.tui.approval_text import approval_options
+from yourtool.settings.config import Mode
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.sandbox.network import proxy
+from yourtool.tui.questions.approval_text import approval_options
 
 FULL = SandboxLevel.FULL
 ALWAYS = {"verdict": Verdict.ALLOW, "scope": Scope.ALWAYS}

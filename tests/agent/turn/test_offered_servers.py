@@ -11,7 +11,7 @@ from tests.agent.harness import ALLOW, Checked, User, play
 from tests.tools.sandbox.levels import build_sandbox, find_reason, require
 from yourtool.events.deltas import Notice
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 FULL = SandboxLevel.FULL
 

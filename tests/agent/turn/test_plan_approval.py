@@ -4,12 +4,12 @@ import pytest
 from msgspec import UNSET
 
 from tests.agent.harness import ALLOW, DENY, Bench
-from tests.agent.turn.test_admission import edited, results, run
-from yourtool.config import Mode
+from tests.agent.turn.calls.test_admission import edited, results, run
 from yourtool.effects import Decision, PlanAnswer, Verdict
 from yourtool.events.tools import ToolConfirmationResolved
 from yourtool.providers.scripted import calls
 from yourtool.run_result import Outcome
+from yourtool.settings.config import Mode
 
 PLAN = "# Plan\n\n1. Edit `a.py`"
 

@@ -4,18 +4,18 @@ import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
+from tests.tools.protection.test_safety_copies import build_repository, make_dirty
 from tests.tools.sandbox.levels import build_sandbox, find_reason
-from tests.tools.test_safety_copies import build_repository, make_dirty
 from tests.trusted_folders import trust
-from yourtool.agent.session.project_trust import ProjectTrust, trust_store
-from yourtool.config import Mode
+from yourtool.agent.session.project.project_trust import ProjectTrust, trust_store
 from yourtool.events.deltas import Notice
 from yourtool.events.tools import ToolCompleted
 from yourtool.paths import resolve_paths
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.permissions.trust import find_folder
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.config import Mode
+from yourtool.settings.sandbox_config import SandboxLevel
 
 FULL, NONE, LANDLOCK = SandboxLevel.FULL, SandboxLevel.NONE, SandboxLevel.LANDLOCK
 CONTAIN = replace(ALLOW, allows_contained=True)

@@ -8,7 +8,6 @@ import pytest
 from tests.agent.harness import ALLOW, DENY, Checked, User, names, play
 from tests.tools.sandbox.levels import WITHOUT_ANY, build_sandbox, find_reason
 from tests.trusted_folders import trust
-from yourtool.config import Mode
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import ToolError
 from yourtool.events.deltas import Notice
@@ -16,8 +15,9 @@ from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
 from yourtool.messages.invariants import validate_session
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.sandbox_config import SandboxLevel
-from yourtool.tools.shell import shell
+from yourtool.settings.config import Mode
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.commands.shell import shell
 
 FULL, NONE = SandboxLevel.FULL, SandboxLevel.NONE
 BLOCKED = "sh tidy.sh"

@@ -7,9 +7,9 @@ import pytest
 
 from tests.agent.harness import ALLOW, Checked, User, play
 from tests.tools.sandbox.levels import build_sandbox, find_reason
-from yourtool.config import Mode
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.config import Mode
+from yourtool.settings.sandbox_config import SandboxLevel
 
 FULL = SandboxLevel.FULL
 URL = "https://git.example/x.git"

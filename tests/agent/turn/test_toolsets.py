@@ -1,12 +1,12 @@
 """Tools that are not built in: from a source that changes, with schemas of any content."""
 
 from tests.agent.harness import User, names, play
-from yourtool.config import Mode
 from yourtool.effects import Decision, Scope, SideEffects, ToolDefinition, Verdict
 from yourtool.events.deltas import Notice
 from yourtool.messages.invariants import validate_session
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.settings.config import Mode
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.schema_tool import SchemaTool
 from yourtool.tools.toolset import JoinedToolset, Toolbox

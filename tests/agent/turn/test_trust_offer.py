@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, User, play
 from tests.trusted_folders import trust
-from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.events.deltas import Notice
 from yourtool.events.tools import ToolCompleted
 from yourtool.permissions.trust import Trust

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, Bench, User, play
 from tests.tools.sandbox.levels import build_sandbox, find_reason
-from yourtool.config import Mode
 from yourtool.events.tools import ToolCompleted
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.config import Mode
+from yourtool.settings.sandbox_config import SandboxLevel
 from yourtool.tools import background
 
 pytestmark = pytest.mark.skipif(

@@ -11,8 +11,8 @@ import pytest
 from tests.agent.harness import User, play
 from tests.provider_server import ProviderServer
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions, config_file
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions, config_file
 
 SCRIPT = Path(__file__).parent / "scripted_agent.py"
 

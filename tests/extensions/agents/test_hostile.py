@@ -16,7 +16,7 @@ from yourtool.events.model_calls import LlmCallFailed, LlmCallStarted
 from yourtool.events.tools import ToolFailed
 from yourtool.extensions.agents import adapter, agent
 from yourtool.messages.message import Role
-from yourtool.tools import line_peer
+from yourtool.tools.processes import line_peer
 
 CALL = {"toolCallId": "c1", "title": "Look", "kind": "read"}
 END = {"toolCallId": "c1", "status": "completed"}

@@ -8,9 +8,9 @@ import pytest
 from tests.agent.harness import User, names, play
 from tests.provider_server import Reply
 from yourtool.agent.runtime import Runtime
-from yourtool.config import RunOptions, config_file
 from yourtool.events.files import FilesChanged
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions, config_file
 
 pytestmark = [pytest.mark.needs("extensions/editors"), pytest.mark.remaining]
 

@@ -6,7 +6,6 @@ import json
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, User, names, play
-from yourtool.config import Mode
 from yourtool.effects import Decision, Scope, SideEffects, Verdict
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FilesChanged
@@ -14,6 +13,7 @@ from yourtool.events.model_calls import LlmCallFailed
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.extensions.agents.calls import read_options
 from yourtool.messages.message import Role
+from yourtool.settings.config import Mode
 
 CALL = {"toolCallId": "c1", "title": "Run it", "kind": "execute", "rawInput": {"command": "make"}}
 END = {"toolCallId": "c1", "status": "completed", "content": [

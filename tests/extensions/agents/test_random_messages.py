@@ -12,7 +12,7 @@ from yourtool.extensions.agents.calls import ForeignCall
 from yourtool.extensions.agents.connection import Connection
 from yourtool.extensions.agents.messages import Asked, Ended, FileRequest, Reported, Said
 from yourtool.messages.blocks import canonical_json
-from yourtool.tools.process import ShellCommand
+from yourtool.tools.processes.process import ShellCommand
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.floats(width=32)
 VALUES = st.recursive(

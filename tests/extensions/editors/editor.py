@@ -20,9 +20,9 @@ from acp.schema import (
     RequestPermissionResponse,
 )
 
-from yourtool.config import RunOptions
 from yourtool.extensions.editors.server import Server
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions
 
 READS = ClientCapabilities(fs=FileSystemCapabilities(read_text_file=True))
 CANCELLED = "cancelled"

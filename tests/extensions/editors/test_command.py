@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from yourtool.extras import build_install_command
-from yourtool.late_modules import late_modules
+from yourtool.foundation.extras import build_install_command
+from yourtool.foundation.late_modules import late_modules
 
 editors = pytest.importorskip("yourtool.extensions.editors")
 pytestmark = pytest.mark.usefixtures("own_logging")

@@ -18,7 +18,7 @@ from yourtool.events.deltas import Notice, TextDelta
 from yourtool.events.tools import ToolConfirmationResolved
 from yourtool.extensions.editors.diffs import to_diffs
 from yourtool.extensions.editors.updates import Situation, to_acp, to_replayed
-from yourtool.tools.file_changes import FileChange
+from yourtool.tools.edits.file_changes import FileChange
 
 HERE = Situation(workspace=Path("/work"), context_window=1_000)
 FACTS = [

@@ -17,7 +17,6 @@ from yourtool.agent.commands.base import Choose
 from yourtool.agent.commands.models import list_models
 from yourtool.agent.route_preview import RoutePreview
 from yourtool.agent.runtime import Runtime
-from yourtool.config import Mode, RunOptions
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.turns import RouteDecided, RouteOverridden
@@ -31,6 +30,7 @@ from yourtool.extensions.lab.evaluation import (
 from yourtool.extensions.lab.past_turns import fold_turns, read_past_turns
 from yourtool.extensions.lab.patterns import Fingerprint
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import Mode, RunOptions
 from yourtool.store.forks import fork
 
 AT = datetime(2026, 11, 23, tzinfo=UTC)

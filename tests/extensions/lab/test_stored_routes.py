@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from tests.agent.harness import BLIND, MODEL, OTHER, PRICE, SMALL, Bench, DefaultModels, play
 from tests.providers.histories import image
-from yourtool.agent_config import RoutingConfig
 from yourtool.errors import AuthError, ErrorClass, SwapRefusedError
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.turns import RouteDecided, RoutingSnapshot, TurnStarted
@@ -24,6 +23,7 @@ from yourtool.models import Price
 from yourtool.providers.scripted import Scripted, fails, says
 from yourtool.routing.policy import PolicyFile, build_policy, parse_policy
 from yourtool.routing.situation import ModelStatus
+from yourtool.settings.agent_config import RoutingConfig
 from yourtool.store.forks import fork
 
 CHEAP = Price(input_per_mtok_usd=Decimal(1), output_per_mtok_usd=Decimal(5))

@@ -16,8 +16,6 @@ from msgspec.structs import replace
 
 from tests.provider_server import OLLAMA_PATH, ProviderServer, Reply
 from tests.providers.fakes import build_catalogue, build_paths
-from yourtool.config import Config, ProviderConfig
-from yourtool.credentials import Credentials
 from yourtool.errors import AdapterError
 from yourtool.events.deltas import MessageComplete, TokenUsage
 from yourtool.extensions.lab.trial_requests import TrialResult, run_trial
@@ -30,6 +28,8 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.catalogue.trials import ModelTrial
 from yourtool.providers.estimate import estimate_text
 from yourtool.providers.registry import Registry
+from yourtool.settings.config import Config, ProviderConfig
+from yourtool.settings.credentials import Credentials
 
 AT = datetime(2026, 11, 23, tzinfo=UTC)
 WORDS = re.compile(r"code word is ([a-z]+-[0-9a-f]+)")

@@ -8,7 +8,6 @@ import pytest
 from tests.agent.harness import Bench, play
 from tests.store.memory import MemoryStore
 from tests.store.turns import FactBuilder, changed, tool_call
-from yourtool.blobs import store_blob
 from yourtool.events.branches import BranchSelected
 from yourtool.events.catalog import message_of
 from yourtool.events.context import ContextCompacted
@@ -19,8 +18,9 @@ from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import TurnStarted
 from yourtool.extensions.repair.checks import check_session, find_problems
 from yourtool.extensions.repair.repaired_copies import write_repaired_copy
-from yourtool.file_images import ABSENT_FILE, FileImage, RecordedChange
+from yourtool.foundation.file_images import ABSENT_FILE, FileImage, RecordedChange
 from yourtool.ids import new_id
+from yourtool.messages.blobs import store_blob
 from yourtool.messages.blocks import DocumentBlock, ImageSource, TextBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, says

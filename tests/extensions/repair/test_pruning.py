@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.store.turns import FactBuilder, changed
-from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import BlobError
 from yourtool.extensions.repair.pruning import find_old_sessions, prune
+from yourtool.messages.blobs import read_blob, store_blob
 from yourtool.messages.blocks import ImageBlock, ImageSource
 from yourtool.messages.message import now
 from yourtool.paths import resolve_paths

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from yourtool.config import install_defaults
 from yourtool.extensions.settings_import.importing import PEERS, Importer, Report
 from yourtool.paths import resolve_paths
+from yourtool.settings.config import install_defaults
 from yourtool.tools.builtin import default_toolbox
 
 

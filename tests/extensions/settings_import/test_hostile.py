@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from yourtool.config import load_report
 from yourtool.permissions.grants import Grants
+from yourtool.settings.config import load_report
 from yourtool.tools.builtin import default_toolbox
 
 _KEYS = (

@@ -10,8 +10,8 @@ import pytest
 
 from tests.extensions.settings_import.conftest import names
 from yourtool.agent.commands.custom import read_custom_commands
-from yourtool.config import load_report
 from yourtool.permissions.grants import Grants
+from yourtool.settings.config import load_report
 from yourtool.tools.builtin import default_toolbox
 
 CANARY = "sk-ant-canary-0123456789abcdefghij"

@@ -7,8 +7,8 @@ import pytest
 from tests.permissions.shell.bash_lines import Sandbox, make_document, make_line
 from yourtool.permissions.shell.coverage import covers_line
 from yourtool.permissions.shell.denials import Denial, find_denial
+from yourtool.permissions.shell.lines.plain import parse_plain
 from yourtool.permissions.shell.place import Place
-from yourtool.permissions.shell.plain import parse_plain
 from yourtool.permissions.shell.specs import CommandSpec
 
 SHOW = CommandSpec(("show",), is_open=True)

@@ -10,7 +10,7 @@ from yourtool.permissions.shell.canonical import (
     build_canonical_line,
     build_search_path,
 )
-from yourtool.permissions.shell.plain import parse_plain
+from yourtool.permissions.shell.lines.plain import parse_plain
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import shlex
 import pytest
 
 from yourtool.permissions.shell.denials import Denial, find_denial
+from yourtool.permissions.shell.lines.syntax import MAX_LENGTH
 from yourtool.permissions.shell.specs import parse_spec
-from yourtool.permissions.shell.syntax import MAX_LENGTH
 
 WRAPPERS = """
 alias ash at bash batch builtin busybox choom chroot chrt command coproc dash dbus-run-session

@@ -2,7 +2,7 @@
 
 import pytest
 
-from yourtool.permissions.shell.plain import parse_plain
+from yourtool.permissions.shell.lines.plain import parse_plain
 from yourtool.permissions.shell.specs import (
     build_spec,
     find_strong,

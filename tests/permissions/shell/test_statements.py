@@ -4,14 +4,14 @@ import subprocess
 
 import pytest
 
-from yourtool.config import Mode
 from yourtool.effects import Subject
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import RuleSet
-from yourtool.permissions.shell.plain import parse_plain
+from yourtool.permissions.shell.lines.plain import parse_plain
 from yourtool.permissions.shell.specs import parse_spec
-from yourtool.tools.shell import shell
+from yourtool.settings.config import Mode
+from yourtool.tools.commands.shell import shell
 
 
 @pytest.fixture

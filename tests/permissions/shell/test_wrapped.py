@@ -2,8 +2,8 @@
 
 import pytest
 
+from yourtool.permissions.shell.lines.plain import parse_plain
 from yourtool.permissions.shell.place import Place
-from yourtool.permissions.shell.plain import parse_plain
 from yourtool.permissions.shell.wrapped import find_inner_start, unwrap
 
 MODULES = """

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from tests.providers.fakes import build_catalogue
 from yourtool.agent.commands.model_list import format_source
-from yourtool.config import Config
-from yourtool.credentials import Credentials
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
+from yourtool.settings.config import Config
+from yourtool.settings.credentials import Credentials
 
 QWEN = Model(
     id="llama-cpp:qwen",

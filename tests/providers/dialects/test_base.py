@@ -7,17 +7,17 @@ from typing import get_args
 
 import pytest
 
-from yourtool.config import Api
 from yourtool.providers import dialects
 from yourtool.providers.dialects.base import DialectSpec
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect, load_dialect_spec
+from yourtool.settings.config import Api
 
 APIS = get_args(Api)
 LOAD_REGISTRY = """
 import sys
-from yourtool.config import Config
-from yourtool.credentials import Credentials
+from yourtool.settings.config import Config
+from yourtool.settings.credentials import Credentials
 from yourtool.paths import resolve_paths
 from yourtool.providers.registry import Registry
 Registry(Config(), Credentials(resolve_paths()))

@@ -8,7 +8,7 @@ import pytest
 from tests.providers.histories import PNG
 from tests.providers.recorded_exchanges import problems, request
 from tests.strategies import Writer
-from yourtool.blobs import store_blob
+from yourtool.messages.blobs import store_blob
 from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities, Model

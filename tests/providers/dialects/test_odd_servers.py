@@ -25,6 +25,7 @@ from yourtool.errors import (
     ServerError,
 )
 from yourtool.events.deltas import MessageComplete
+from yourtool.foundation.text import MAX_JSON_DEPTH
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import ResultMetadata, StopReason
@@ -38,7 +39,6 @@ from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.wire import WireAdapter
-from yourtool.text import MAX_JSON_DEPTH
 
 QUICK = StreamTimeouts(first_event=0.5, content=0.5, trailer=0.01, linger=0.001)
 

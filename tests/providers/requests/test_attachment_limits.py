@@ -9,7 +9,7 @@ from tests.providers.dialect_journeys import SWAP_TARGETS
 from tests.providers.histories import PNG
 from tests.providers.recorded_exchanges import model, request
 from tests.strategies import Writer, examples
-from yourtool.blobs import store_blob
+from yourtool.messages.blobs import store_blob
 from yourtool.messages.blocks import (
     AudioBlock,
     DocumentBlock,

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, settings
 
 from tests.doubling import LINEAR, growth
+from tests.foundation.test_json_schema import SCHEMAS, has_reference
 from tests.providers.dialect_journeys import SWAP_TARGETS
 from tests.providers.histories import build_full_history
 from tests.providers.recorded_exchanges import problems, request
 from tests.server_tools import SERVER_TOOLS
 from tests.strategies import examples, json_values
-from tests.test_json_schema import SCHEMAS, has_reference
 from tests.validator.validate import errors, validate
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.providers.dialects.base import DialectSpec

@@ -8,12 +8,12 @@ import pytest
 from tests.providers.fakes import join_chunks
 from tests.providers.local_server import END, RESET, LocalServer, chunk, head
 from tests.providers.recorded_exchanges import exchange, sets
-from yourtool.credentials import Secret
-from yourtool.decompression import MAX_PIECE_BYTES
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
+from yourtool.foundation.decompression import MAX_PIECE_BYTES
 from yourtool.providers.transports.exchange import MAX_ERROR_BYTES, Timeouts
 from yourtool.providers.transports.http import HttpTransport
 from yourtool.providers.transports.sdk import Login, SdkTransport
+from yourtool.settings.credentials import Secret
 
 CANARY = "sk-canary-0123456789abcdefghij"
 KEY = Secret(CANARY)

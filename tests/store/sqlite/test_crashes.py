@@ -16,13 +16,13 @@ from tests.fork_server import ForkServer, kill
 from tests.providers.fakes import build_paths
 from tests.store.turns import FactBuilder, changed
 from tests.store.writer import FILES, LATER, PICTURE
-from yourtool.blobs import read_blob, reference_of, store_blob
-from yourtool.credentials import Credentials
 from yourtool.errors import SessionBusyError, StoreError
 from yourtool.events.catalog import AnyFact
+from yourtool.messages.blobs import read_blob, reference_of, store_blob
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.providers.catalogue.discovery_cache import load_discoveries
+from yourtool.settings.credentials import Credentials
 from yourtool.store.exports import to_jsonl
 from yourtool.store.forks import fork
 from yourtool.store.sqlite.database import Database

@@ -7,9 +7,9 @@ from operator import add
 import pytest
 
 from tests.store.turns import MODEL, FactBuilder, changed, reply_metadata
-from yourtool.amounts import Spending
 from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
 from yourtool.events.sessions import SessionModelSelected
+from yourtool.foundation.amounts import Spending
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import MessageStatus

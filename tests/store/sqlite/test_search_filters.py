@@ -7,7 +7,7 @@ import pytest
 
 from tests.store.turns import MODEL, PROMPT, FactBuilder, tool_call
 from yourtool.events.files import FilesChanged
-from yourtool.file_images import FileImage, RecordedChange
+from yourtool.foundation.file_images import FileImage, RecordedChange
 from yourtool.messages.blocks import TextBlock
 from yourtool.store.base import SearchFilter
 

@@ -12,8 +12,8 @@ from tests.tools.sandbox.levels import build_sandbox, find_reason
 from tests.tools.servers.configured import HERE, good, hostile, load, started
 from yourtool.errors import ToolFailure
 from yourtool.messages.blocks import ImageBlock
-from yourtool.sandbox_config import SandboxLevel
-from yourtool.tools.environments import Environments
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.processes.environments import Environments
 from yourtool.tools.servers.acceptance import Acceptance
 from yourtool.tools.servers.server import ServerState
 from yourtool.tools.tool_search import FIND_TOOLS

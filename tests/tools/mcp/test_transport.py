@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from yourtool.tools.mcp.transport import StdioTransport
-from yourtool.tools.process import ShellCommand
+from yourtool.tools.processes.process import ShellCommand
 
 FLOODS = """
 import sys

@@ -5,8 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
-from yourtool.tools.process import ShellCommand, run_process
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.tools.processes.process import ShellCommand, run_process
 from yourtool.tools.sandbox.level import LevelMeter
 from yourtool.tools.sandbox.sandbox import Sandbox
 

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.tools.sandbox.levels import find_reason
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
-from yourtool.tools.process import run_process
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.tools.processes.process import run_process
 from yourtool.tools.sandbox import probes
 from yourtool.tools.sandbox.confinement import Means, find_interpreter, find_means, find_missing
 from yourtool.tools.sandbox.enclosure import EnclosureError, open_enclosure

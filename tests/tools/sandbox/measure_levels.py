@@ -2,7 +2,7 @@
 
 import json
 
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 from yourtool.tools.sandbox.confinement import find_means, find_missing
 from yourtool.tools.sandbox.level import probe_level
 from yourtool.tools.sandbox.probes import find_broken_claims

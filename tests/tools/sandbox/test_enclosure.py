@@ -19,13 +19,13 @@ from tests.tools.sandbox.levels import (
     require,
     write_restricted,
 )
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.tools.commands.shell import shell
 from yourtool.tools.sandbox import bubblewrap, enclosure, sandboxes
 from yourtool.tools.sandbox.confinement import Means, find_means
 from yourtool.tools.sandbox.enclosure import EnclosureError, open_enclosure
 from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
 from yourtool.tools.sandbox.sandbox import Sandbox
-from yourtool.tools.shell import shell
 
 FULL, NONE, PARTIAL = SandboxLevel.FULL, SandboxLevel.NONE, SandboxLevel.PARTIAL
 PRIVATE = (TEMPORARY[0], RUN)
@@ -182,8 +182,8 @@ import asyncio, os
 from pathlib import Path
 from yourtool.tools.sandbox import bubblewrap
 bubblewrap.find_bubblewrap = lambda: {str(program)!r}
-from yourtool.sandbox_config import SandboxConfig
-from yourtool.tools.process import ShellCommand, run_process
+from yourtool.settings.sandbox_config import SandboxConfig
+from yourtool.tools.processes.process import ShellCommand, run_process
 from yourtool.tools.sandbox.sandboxes import Sandboxes
 class Sink:
     def feed(self, data): os.write(1, data)
@@ -223,7 +223,7 @@ async def test_end_of_the_sandbox_ends_what_runs_in_it(
     has_rights, root, contexts, tmp_path, monkeypatch
 ):
     require(FULL)
-    monkeypatch.setattr("yourtool.tools.shell.FIRST_OUTPUT_SECONDS", 0.05)
+    monkeypatch.setattr("yourtool.tools.commands.shell.FIRST_OUTPUT_SECONDS", 0.05)
     program = find_means().bubblewrap if has_rights else write_restricted(tmp_path)
     made = Sandbox(SandboxConfig(enabled=True), root, Machine(program))
     context, name = contexts(sandbox=made), f"end-{os.getpid()}"
@@ -259,8 +259,8 @@ def test_workspace_on_a_read_only_mount_can_be_read(root):
     script = f"""
 import asyncio, os, sys
 from pathlib import Path
-from yourtool.sandbox_config import SandboxConfig
-from yourtool.tools.process import ShellCommand, run_process
+from yourtool.settings.sandbox_config import SandboxConfig
+from yourtool.tools.processes.process import ShellCommand, run_process
 from yourtool.tools.sandbox.sandboxes import Sandboxes
 class Sink:
     def feed(self, data): os.write(1, data)

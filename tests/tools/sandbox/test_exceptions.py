@@ -7,10 +7,10 @@ import pytest
 from tests.tools.contexts import answer, call
 from tests.tools.sandbox.levels import build_sandbox
 from yourtool.permissions.rules import Rule, RuleSet
-from yourtool.sandbox_config import SandboxLevel
-from yourtool.tools.sandbox import proxy
-from yourtool.tools.sandbox.proxy import Proxy
-from yourtool.tools.shell import shell
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.commands.shell import shell
+from yourtool.tools.sandbox.network import proxy
+from yourtool.tools.sandbox.network.proxy import Proxy
 
 CACHES = (".npm/_cacache", ".cache/pip", ".cargo/registry", ".cargo/git", "go/pkg",
           ".cache/go-build", ".cache/uv")  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 from tests.day.runner import ROOT
 from tests.day.sessions import Run
 from tests.tools.sandbox.levels import require
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="mounting needs root")
 FUSE = "exec 3<>/dev/fuse; mount -i -t fuse -o fd=3,rootmode=40000,user_id={user},group_id=0 x {at}"

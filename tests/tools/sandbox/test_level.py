@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.sandbox.levels import build_sandbox, probe_enclosure, require
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.sandbox import probes
 from yourtool.tools.sandbox.confinement import Means, find_means
 from yourtool.tools.sandbox.level import LevelMeter, probe_level

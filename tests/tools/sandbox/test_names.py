@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.tools.contexts import call
 from tests.tools.sandbox.levels import SYSTEM_PYTHON, build_sandbox
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.commands.shell import shell
 from yourtool.tools.sandbox.names import build_answer, parse_question
-from yourtool.tools.sandbox.refusals import Refusals, RefusedHost
-from yourtool.tools.shell import shell
+from yourtool.tools.sandbox.network.refusals import Refusals, RefusedHost
 
 FULL = SandboxLevel.FULL
 ASK = "getent ahosts {}"

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from tests.tools.contexts import call
 from tests.tools.sandbox.levels import FixedMeter, build_sandbox, require
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
-from yourtool.tools.process_tools import process_input
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.tools.commands.process_tools import process_input
+from yourtool.tools.commands.shell import shell
 from yourtool.tools.sandbox.sandbox import Sandbox
-from yourtool.tools.shell import shell
 
 FULL, LANDLOCK, NONE = SandboxLevel.FULL, SandboxLevel.LANDLOCK, SandboxLevel.NONE
 
@@ -75,7 +75,7 @@ def test_nothing_is_outside_where_there_is_no_sandbox(root):
 async def test_text_for_a_process_outside_is_asked_about_if_a_level_is_required(
     root, contexts, monkeypatch
 ):
-    monkeypatch.setattr("yourtool.tools.shell.FIRST_OUTPUT_SECONDS", 0.05)
+    monkeypatch.setattr("yourtool.tools.commands.shell.FIRST_OUTPUT_SECONDS", 0.05)
     found = {}
     for required in ("none", "full"):
         context = contexts(sandbox=build_sandbox(root, FULL, require=required, outside=("cat",)))

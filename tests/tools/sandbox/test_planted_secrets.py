@@ -7,8 +7,8 @@ import pytest
 from tests.tools.contexts import call
 from tests.tools.sandbox.levels import build_sandbox
 from yourtool.permissions import credential_files
-from yourtool.sandbox_config import SandboxLevel
-from yourtool.tools.shell import shell
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.commands.shell import shell
 
 SECRET = "planted-secret-91f3"
 SETTINGS = {

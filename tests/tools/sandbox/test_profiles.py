@@ -14,12 +14,12 @@ from tests.tools.sandbox.levels import (
     probe_enclosure,
     write_restricted,
 )
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
-from yourtool.tools.process_tools import process_stop
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.tools.commands.process_tools import process_stop
+from yourtool.tools.commands.shell import shell
 from yourtool.tools.sandbox.confinement import Means, find_means
 from yourtool.tools.sandbox.probes import find_broken_claims
 from yourtool.tools.sandbox.sandbox import Sandbox
-from yourtool.tools.shell import shell
 
 FULL, NONE = SandboxLevel.FULL, SandboxLevel.NONE
 DAEMON = "setsid -f bash -c 'trap \"\" TERM; touch started; exec -a {name} sleep 100'"
@@ -42,7 +42,7 @@ async def made(means, root):
 
 @pytest.fixture
 async def context(made, contexts, monkeypatch):
-    monkeypatch.setattr("yourtool.tools.shell.FIRST_OUTPUT_SECONDS", 0.05)
+    monkeypatch.setattr("yourtool.tools.commands.shell.FIRST_OUTPUT_SECONDS", 0.05)
     made_for = contexts(sandbox=made)
     yield made_for
     await made_for.processes.close()

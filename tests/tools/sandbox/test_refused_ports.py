@@ -9,11 +9,11 @@ import pytest
 
 from tests.tools.contexts import call
 from tests.tools.sandbox.levels import build_sandbox
-from yourtool.agent.turn.sandbox_notes import describe_block
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
-from yourtool.tools.sandbox.listening import find_listening
-from yourtool.tools.sandbox.loopback_answers import PortAnswer, parse_packet
-from yourtool.tools.shell import shell
+from yourtool.agent.turn.calls.sandbox_notes import describe_block
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.tools.commands.shell import shell
+from yourtool.tools.sandbox.network.listening import find_listening
+from yourtool.tools.sandbox.network.loopback_answers import PortAnswer, parse_packet
 
 CONNECT = "import socket; socket.create_connection(('127.0.0.1', {}), 5)"
 

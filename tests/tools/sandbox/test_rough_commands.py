@@ -7,11 +7,11 @@ import pytest
 
 from tests.tools.contexts import call
 from tests.tools.sandbox.levels import FixedMeter, build_sandbox, count_processes, write_restricted
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.tools.commands.shell import shell
 from yourtool.tools.sandbox import bubblewrap
 from yourtool.tools.sandbox.confinement import Means, find_means
 from yourtool.tools.sandbox.sandbox import Sandbox
-from yourtool.tools.shell import shell
 
 FULL = SandboxLevel.FULL
 FLEES = """

@@ -12,10 +12,10 @@ import pytest
 
 from tests.tools.contexts import answer, call
 from tests.tools.sandbox.levels import build_sandbox
-from yourtool.sandbox_config import SandboxLevel
-from yourtool.tools.process import ShellCommand
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.commands.shell import shell
+from yourtool.tools.processes.process import ShellCommand
 from yourtool.tools.sandbox import bubblewrap
-from yourtool.tools.shell import shell
 
 FULL, LANDLOCK, NONE = SandboxLevel.FULL, SandboxLevel.LANDLOCK, SandboxLevel.NONE
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from yourtool.tui.approval_lines import approval_pieces
 from yourtool.tui.diff.rows import SIDE_BY_SIDE_WIDTH, Diff
-from yourtool.tui.highlight import get_highlighter
-from yourtool.tui.styled_lines import cell_width
+from yourtool.tui.lines.highlight import get_highlighter
+from yourtool.tui.lines.styled_lines import cell_width
+from yourtool.tui.questions.approval_lines import approval_pieces
 
 LINES = st.lists(st.sampled_from(["a", "b", "-- c", "++ d", "@@ -1 +1 @@", "", "\tx"]), max_size=12)
 WIDE = 160

@@ -10,7 +10,7 @@ from yourtool.effects import SideEffects
 from yourtool.events.context import ContextCompacted
 from yourtool.events.deltas import ThinkingDelta, ToolOutputDelta
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolUseBlock
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.settings.sandbox_config import SandboxLevel
 from yourtool.tui.transcript.excerpts import get_fold_hint
 from yourtool.tui.transcript.text_items import UserMessageItem
 from yourtool.tui.transcript.timeline import Timeline

@@ -2,9 +2,9 @@ import re
 
 from rich.console import Console
 
-from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
-from yourtool.tui.output_filter import SanitizeFilter
-from yourtool.tui.themes import get_palette
+from yourtool.tui.theme.display_filters import AsciiFilter, NoColorFilter
+from yourtool.tui.theme.output_filter import SanitizeFilter
+from yourtool.tui.theme.themes import get_palette
 from yourtool.tui.transcript.items import NoticeItem
 from yourtool.tui.transcript.scrollback import MAX_LINES, ScrollbackPainter, build_scrollback
 from yourtool.tui.transcript.text_items import ReplyItem, UserMessageItem

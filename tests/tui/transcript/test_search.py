@@ -11,7 +11,7 @@ from tests.tui.pilot_helpers import burst, paint, press, screen_text, settle, un
 from tests.tui.test_chat import app_of
 from tests.tui.transcript.test_transcript import Stage
 from yourtool.messages.blocks import TextBlock, ToolUseBlock
-from yourtool.tui.styled_lines import StyledLine
+from yourtool.tui.lines.styled_lines import StyledLine
 from yourtool.tui.transcript.layout import ItemLayout
 from yourtool.tui.transcript.search import Search, find_in_rows
 from yourtool.tui.transcript.search_bar import SearchBar

@@ -3,7 +3,7 @@
 import pytest
 
 from yourtool.events.files import FilesChanged, FilesRestored
-from yourtool.file_images import FileImage, LeftFile, RecordedChange
+from yourtool.foundation.file_images import FileImage, LeftFile, RecordedChange
 from yourtool.tui.transcript.session_changes import describe_change
 from yourtool.tui.transcript.timeline import Timeline
 

@@ -29,7 +29,7 @@ from yourtool.events.facts import Fact
 from yourtool.messages.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
-from yourtool.tui.output_filter import SanitizeFilter
+from yourtool.tui.theme.output_filter import SanitizeFilter
 from yourtool.tui.transcript.heights import Heights
 from yourtool.tui.transcript.items import FooterItem, NoticeItem
 from yourtool.tui.transcript.session_changes import NOT_SHOWN, describe_change

@@ -1,6 +1,6 @@
 import pytest
 
-from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS
+from yourtool.tui.lines.slices import PAUSE_SECONDS, SLICE_SECONDS
 from yourtool.tui.transcript.update_schedule import FLUSHES_PER_SECOND, UpdateSchedule
 
 PERIOD = 1 / FLUSHES_PER_SECOND

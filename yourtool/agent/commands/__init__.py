@@ -1,13 +1,21 @@
-"""Slash commands: their table and handlers, which every front end shares."""
+"""Slash commands: their table and handlers, which every front end shares.
 
-from yourtool.late_modules import late_modules
+Where a change goes:
+
+- a slash command: a handler and its row in a module of `agent/commands/` (a new module also in
+  `table.py`), an example in `EXPECTED` of `tests/agent/commands/test_handlers.py`, then `make
+  docs`
+- what a custom command can contain: `agent/commands/custom.py`
+- a slash command about the screen: a row in `agent/commands/table.py`, a function in
+  `tui/screens/screen_commands.py`, then `make docs`
+"""
+
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # until a command
     __name__,
     "custom",
     "mcp",
     "models",
-    "session_list",
     "table",
-    "tree",
 )

@@ -13,10 +13,10 @@ from yourtool.agent.commands.base import (
     SlashCommand,
     StartSession,
 )
-from yourtool.credentials import KEYCHAIN
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.models import DEMO
+from yourtool.settings.credentials import KEYCHAIN
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
-from yourtool.config import Mode
 from yourtool.events.catalog import Event
+from yourtool.settings.config import Mode
 
 if TYPE_CHECKING:  # a front end can load the table before it opens the core
     from yourtool.agent.runtime import Runtime

@@ -16,16 +16,16 @@ from yourtool.agent.commands.base import (
     SlashCommand,
     StartTurn,
 )
-from yourtool.agent.inspector import list_breakpoints, list_parts, name_message
-from yourtool.agent.next_request import Entry, NextRequest, list_originals
-from yourtool.amounts import format_size
+from yourtool.agent.requests.inspector import list_breakpoints, list_parts, name_message
+from yourtool.agent.requests.next_request import Entry, NextRequest, list_originals
 from yourtool.errors import UsageError
 from yourtool.events.context import Override
+from yourtool.foundation.amounts import format_size
 from yourtool.messages.message import Message, Role
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
-    from yourtool.agent.session.project_trust import ProjectTrust
+    from yourtool.agent.session.project.project_trust import ProjectTrust
     from yourtool.agent.session.session import Session
 
 _USAGE = (

@@ -11,16 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import CommandResults, SendPrompt, SlashCommand
-from yourtool.agent.session import front_matter
-from yourtool.agent.session.project_files import (
+from yourtool.agent.session.project import front_matter
+from yourtool.agent.session.project.project_files import (
     MAX_BYTES,
     ProjectFile,
     find_named_files,
     read_capped_file,
 )
+from yourtool.foundation.text import printable
 from yourtool.paths import resolve_paths
 from yourtool.permissions.trust import COMMANDS
-from yourtool.text import printable
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import CommandResults, SendPrompt, SlashCommand
 from yourtool.errors import UsageError
-from yourtool.files import is_file
+from yourtool.foundation.files import is_file
 from yourtool.permissions.trust import INSTRUCTIONS
 
 if TYPE_CHECKING:

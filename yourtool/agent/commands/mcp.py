@@ -14,7 +14,7 @@ from yourtool.agent.commands.base import (
 )
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
-from yourtool.text import escape
+from yourtool.foundation.text import escape
 from yourtool.tools.servers.projection import ProjectedTool
 from yourtool.tools.servers.server import ServerState, ToolServer
 from yourtool.tools.servers.servers import ToolServers, estimate_tokens

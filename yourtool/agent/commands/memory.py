@@ -12,7 +12,7 @@ from yourtool.agent.commands.base import (
 )
 from yourtool.errors import ToolError, UsageError
 from yourtool.events.deltas import Notice
-from yourtool.tools.memory import MemoryFile, Remember, change_memory
+from yourtool.tools.guidance.memory import MemoryFile, Remember, change_memory
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from yourtool.agent.commands.base import Choice
-from yourtool.amounts import format_age, format_tokens
+from yourtool.foundation.amounts import format_age, format_tokens
 from yourtool.models import DEMO, Model, Price
 from yourtool.providers.catalogue.trials import ModelTrial
 

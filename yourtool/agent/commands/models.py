@@ -26,15 +26,15 @@ from yourtool.agent.commands.base import (
 )
 from yourtool.agent.commands.model_list import COLUMNS, LEGEND, format_source, model_choices
 from yourtool.agent.commands.routing import explain_model
-from yourtool.agent.commands.sessions import fork_before
+from yourtool.agent.commands.sessions.sessions import fork_before
 from yourtool.agent.session.preflight import Preflight
-from yourtool.config import WorkspaceConfig
 from yourtool.errors import StoreError, SwapRefusedError, UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.messages.message import now
 from yourtool.models import EFFORTS, Effort
-from yourtool.saved_settings import SAVE_OPTION, save_setting, save_workspace_setting
+from yourtool.settings.config import WorkspaceConfig
+from yourtool.settings.saved_settings import SAVE_OPTION, save_setting, save_workspace_setting
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

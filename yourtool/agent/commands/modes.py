@@ -11,8 +11,8 @@ from yourtool.agent.commands.base import (
     SettingChanged,
     SlashCommand,
 )
-from yourtool.config import Mode
 from yourtool.errors import UsageError
+from yourtool.settings.config import Mode
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -10,7 +10,7 @@ from yourtool.agent.commands.base import Invocation
 from yourtool.effects import PlanAnswer
 from yourtool.events.catalog import Event
 from yourtool.events.tools import ToolConfirmationResolved
-from yourtool.suggestions import CLOSE, find_closest
+from yourtool.foundation.suggestions import CLOSE, find_closest
 
 _EQUIVALENTS: Mapping[str, str] = {
     "add": "attach",

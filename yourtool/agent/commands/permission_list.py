@@ -6,9 +6,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.agent.stored_decisions import RuleUse
-from yourtool.amounts import format_age
+from yourtool.agent.history.stored_decisions import RuleUse
 from yourtool.effects import SubjectKind
+from yourtool.foundation.amounts import format_age
 from yourtool.messages.message import now
 from yourtool.permissions.examples import RuleExamples, build_examples
 from yourtool.permissions.rule_file import RuleEffect, RuleEntry, RuleFile

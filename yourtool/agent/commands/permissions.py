@@ -14,8 +14,8 @@ from yourtool.agent.commands.base import (
     SlashCommand,
 )
 from yourtool.agent.commands.permission_list import Permission, PermissionLister
-from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.agent.stored_decisions import find_last_uses
+from yourtool.agent.history.stored_decisions import find_last_uses
+from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.errors import ConfigError
 from yourtool.events.deltas import Notice
 from yourtool.permissions.gate import Gate

@@ -18,13 +18,13 @@ from yourtool.agent.commands.base import (
     StartSession,
 )
 from yourtool.agent.commands.models import list_models
-from yourtool.agent.turn.tool_call import CHANGED_PLAN
-from yourtool.config import Mode
+from yourtool.agent.turn.calls.tool_call import CHANGED_PLAN
 from yourtool.effects import PlanAnswer
 from yourtool.errors import UsageError
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role
-from yourtool.tools.plan_proposal import propose_plan
+from yourtool.settings.config import Mode
+from yourtool.tools.guidance.plan_proposal import propose_plan
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -13,12 +13,12 @@ from yourtool.agent.commands.base import (
     Section,
     SlashCommand,
 )
-from yourtool.amounts import format_duration
 from yourtool.errors import ToolError, UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.tools import ProcessEnded
-from yourtool.tools.pseudo_terminal import remove_sequences
-from yourtool.tools.shell import format_exit_code
+from yourtool.foundation.amounts import format_duration
+from yourtool.tools.commands.shell import format_exit_code
+from yourtool.tools.processes.pseudo_terminal import remove_sequences
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -6,10 +6,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand
-from yourtool.amounts import Spending, format_money
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallCostReported, LlmCallEnd
 from yourtool.events.turns import TurnStarted
+from yourtool.foundation.amounts import Spending, format_money
 from yourtool.messages.usage import Usage
 
 if TYPE_CHECKING:

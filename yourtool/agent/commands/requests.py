@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand
-from yourtool.agent.inspector import (
+from yourtool.agent.requests.inspector import (
     RequestSettings,
     SentRequest,
     inspect_request,

@@ -10,16 +10,16 @@ from yourtool.agent.commands.base import (
     SettingChanged,
     SlashCommand,
 )
-from yourtool.agent.route_records import describe_advice
+from yourtool.agent.routes.route_records import describe_advice
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
 from yourtool.events.context import ContextHandedOver
 from yourtool.events.deltas import Notice
 from yourtool.events.hooks import HookRan
-from yourtool.text import printable
+from yourtool.foundation.text import printable
 
 if TYPE_CHECKING:
-    from yourtool.agent.routing_rules import RoutingRules
+    from yourtool.agent.routes.routing_rules import RoutingRules
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.session import Session
 

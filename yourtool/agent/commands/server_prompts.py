@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import CommandResults, SendPrompt, SlashCommand
 from yourtool.errors import ToolError, UsageError
-from yourtool.text import printable
+from yourtool.foundation.text import printable
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -13,7 +13,7 @@ from yourtool.agent.commands.base import (
 )
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
-from yourtool.tools.skills import SkillSet
+from yourtool.tools.guidance.skills import SkillSet
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 
 from yourtool.agent.commands import (
     api_keys,
-    changes,
     context,
     custom,
-    exports,
     instructions,
     mcp,
     memory,
@@ -21,13 +19,11 @@ from yourtool.agent.commands import (
     requests,
     routing,
     server_prompts,
-    sessions,
     skills,
-    tree,
     trust,
-    undo,
 )
 from yourtool.agent.commands.base import Section, SlashCommand
+from yourtool.agent.commands.sessions import changes, exports, sessions, tree, undo
 
 STEER = SlashCommand(
     name="steer",

@@ -14,10 +14,10 @@ from yourtool.agent.commands.base import (
     SettingChanged,
     SlashCommand,
 )
-from yourtool.agent.session.project_trust import FolderTrust
+from yourtool.agent.session.project.project_trust import FolderTrust
 from yourtool.events.deltas import Notice
+from yourtool.foundation.text import escape
 from yourtool.permissions.trust import Trust
-from yourtool.text import escape
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -19,8 +19,8 @@ from yourtool.events.files import (
 )
 from yourtool.events.sessions import SessionImported
 from yourtool.events.turns import TurnStarted
-from yourtool.file_images import FileImage, FileRestore, LeftFile
-from yourtool.tools.git_state import is_git_path
+from yourtool.foundation.file_images import FileImage, FileRestore, LeftFile
+from yourtool.tools.git.git_state import is_git_path
 
 OF_FILES = frozenset(
     {TurnStarted, FilesChanged, FileChangeFailed, FilesRestoring, FilesRestored, SessionImported}

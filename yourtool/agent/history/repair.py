@@ -22,7 +22,7 @@ from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock, ToolResultBlock
 from yourtool.messages.message import ResultMessage, now
 from yourtool.messages.metadata import MessageStatus, Origin, ResultMetadata
-from yourtool.tools.process import end_processes_of
+from yourtool.tools.processes.process import end_processes_of
 
 
 async def repair_session(

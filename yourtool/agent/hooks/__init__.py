@@ -1,5 +1,11 @@
-"""Hooks: commands that run at events of a session, in the form that several agents share."""
+"""Hooks: commands that run at events of a session, in the form that several agents share.
 
-from yourtool.late_modules import late_modules
+Where a change goes:
+
+- what hooks get and answer: `agent/hooks/hooks.py` (fields), `reply.py` (answers),
+  `tools/aliases.py` (names)
+"""
+
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(__name__, "execution", "reply")  # without hooks, unused

@@ -17,15 +17,15 @@ from msgspec.structs import replace
 
 from yourtool.agent.hooks.failed_starts import find_start_problem
 from yourtool.agent.hooks.hook import Hook
-from yourtool.environment import HOOK_DEPTH, get_hook_depth
 from yourtool.errors import ToolError
-from yourtool.permissions.shell import plain
-from yourtool.tools.environments import Environments
-from yourtool.tools.process import ProcessExit, ShellCommand, run_process
+from yourtool.permissions.shell.lines import plain
+from yourtool.process.environment import HOOK_DEPTH, get_hook_depth
+from yourtool.tools.commands.shell import find_interpreter
+from yourtool.tools.commands.workspace_programs import PROJECT_VARIABLES, uses_workspace
+from yourtool.tools.processes.environments import Environments
+from yourtool.tools.processes.process import ProcessExit, ShellCommand, run_process
 from yourtool.tools.sandbox.sandbox import Sandbox
-from yourtool.tools.shell import find_interpreter
-from yourtool.tools.workspace import Workspace
-from yourtool.tools.workspace_programs import PROJECT_VARIABLES, uses_workspace
+from yourtool.tools.workspace.workspace import Workspace
 
 MAX_OUTPUT = 65_536
 """Bytes of standard output, and of standard error, that are read."""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from yourtool.files import real_path
-from yourtool.tools.shell import find_interpreter
-from yourtool.tools.workspace_programs import get_words
+from yourtool.foundation.files import real_path
+from yourtool.tools.commands.shell import find_interpreter
+from yourtool.tools.commands.workspace_programs import get_words
 
 _UNOPENED = ("can't open", "cannot open", "failed to spawn")
 """Python and Perl, awk and dash, uv."""

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from yourtool.hook_config import EVERYTHING, HookConfig
-from yourtool.patterns import Pattern, compile_pattern
-from yourtool.tools.workspace_programs import find_programs
+from yourtool.foundation.patterns import Pattern, compile_pattern
+from yourtool.settings.hook_config import EVERYTHING, HookConfig
+from yourtool.tools.commands.workspace_programs import find_programs
 
 _MAX_NAME = 80
 """Characters of the command that name a hook."""

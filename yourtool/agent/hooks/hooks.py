@@ -17,10 +17,10 @@ from yourtool.agent.hooks.hook import Hook, TrustedPrograms
 from yourtool.effects import HookAdvice
 from yourtool.events.branches import EntryAdded
 from yourtool.events.hooks import HookRan
-from yourtool.files import real_path
-from yourtool.hook_config import HookEvent
-from yourtool.masking import Mask
+from yourtool.foundation.files import real_path
+from yourtool.foundation.masking import Mask
 from yourtool.messages.message import Message
+from yourtool.settings.hook_config import HookEvent
 
 if TYPE_CHECKING:
     from yourtool.agent.hooks.execution import HookRun, HookSurroundings

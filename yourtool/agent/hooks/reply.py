@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from yourtool.agent.hooks.execution import BLOCKED, HookRun
 from yourtool.events.hooks import HookVerdict
-from yourtool.hook_config import HookEvent
-from yourtool.text import storable
+from yourtool.foundation.text import storable
+from yourtool.settings.hook_config import HookEvent
 
 _MAX_REASON = 2_000
 """Characters of a reason."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from yourtool.files import replace_file
+from yourtool.foundation.files import replace_file
 from yourtool.messages.codec import encode_content
 from yourtool.messages.message import Message
 

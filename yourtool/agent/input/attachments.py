@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from yourtool.agent.input.images import convert_to_png, fit_image, is_large, unsupported_format
 from yourtool.errors import UsageError
-from yourtool.extras import build_install_command
+from yourtool.foundation.extras import build_install_command
+from yourtool.foundation.text import printable, storable
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
@@ -30,7 +31,6 @@ from yourtool.providers.media_types import (
     orientation,
     sniff,
 )
-from yourtool.text import printable, storable
 
 MAX_TEXT_BYTES = 2**18
 """Largest text document, in bytes; tools can read larger ones in pieces."""

@@ -3,9 +3,9 @@
 import os
 
 from yourtool.agent.input.attachments import MAX_FILE_BYTES, Attachment, attachment_from_bytes
-from yourtool.clipboard_tools import ClipboardTooLargeError, can_read, read_clipboard
+from yourtool.agent.input.clipboard_tools import ClipboardTooLargeError, can_read, read_clipboard
 from yourtool.errors import UsageError
-from yourtool.text import storable
+from yourtool.foundation.text import storable
 
 _MAX_TEXT_BYTES = 4 * 2**20
 _IMAGE_PROGRAMS = (

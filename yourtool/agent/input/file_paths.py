@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from yourtool.files import is_file, path_exists
+from yourtool.foundation.files import is_file, path_exists
 from yourtool.providers.media_types import AUDIO_TYPES, IMAGE_TYPES, PDF, sniff
 
 _MAX_SEARCHED_CHARACTERS = 10_000

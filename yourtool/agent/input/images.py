@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from yourtool.errors import UsageError
-from yourtool.extras import build_install_command
+from yourtool.foundation.extras import build_install_command
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.media_types import dimensions, orientation
 

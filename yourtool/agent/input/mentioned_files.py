@@ -17,11 +17,12 @@ from msgspec import Struct
 
 from yourtool.agent.input import file_paths
 from yourtool.agent.input.attachments import MAX_FILE_BYTES, attachment_from_bytes, read_attachment
-from yourtool.amounts import format_size
 from yourtool.effects import Subject
 from yourtool.errors import ToolError, UsageError
-from yourtool.files import path_exists
-from yourtool.masking import Mask
+from yourtool.foundation.amounts import format_size
+from yourtool.foundation.files import path_exists
+from yourtool.foundation.masking import Mask
+from yourtool.foundation.text import printable
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
@@ -34,12 +35,11 @@ from yourtool.messages.blocks import (
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.judging import CallSubjects
 from yourtool.providers.media_types import AUDIO_TYPES, IMAGE_TYPES, sniff
-from yourtool.text import printable
-from yourtool.tools import directory_walk
-from yourtool.tools.file_reads import FileReads
-from yourtool.tools.files import MAX_LINES, MAX_RESULT_BYTES, read_file
-from yourtool.tools.replacing import digest
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.files.files import MAX_LINES, MAX_RESULT_BYTES, read_file
+from yourtool.tools.workspace import directory_walk
+from yourtool.tools.workspace.file_reads import FileReads
+from yourtool.tools.workspace.replacing import digest
+from yourtool.tools.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from yourtool.tools.servers.server import ToolServer

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.errors import UnknownModelError, UsageError
-from yourtool.files import path_exists
+from yourtool.foundation.files import path_exists
 from yourtool.messages.blocks import ContentBlock, TextBlock
 from yourtool.models import Model
 from yourtool.providers.catalogue.models import Catalogue

@@ -13,21 +13,21 @@ from msgspec import Struct
 
 from yourtool.agent.history.channel import Channel
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.agent.turn.tool_runner import CANCEL_GRACE_SECONDS
-from yourtool.environment import is_secret
+from yourtool.agent.turn.calls.tool_runner import CANCEL_GRACE_SECONDS
 from yourtool.errors import ToolError
 from yourtool.events.deltas import ShellStarted, ToolOutputDelta
 from yourtool.events.tools import ShellRan
+from yourtool.foundation.masking import Mask
+from yourtool.foundation.text import storable
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt, Interrupted
-from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import PromptMessage, now
 from yourtool.messages.metadata import Audience, Origin, PromptMetadata
-from yourtool.text import storable
-from yourtool.tools.output import HEAD_TAIL_BYTES, CommandOutput
-from yourtool.tools.process import LiveText, ProcessExit
-from yourtool.tools.shell import format_exit_code, run_command_line
+from yourtool.process.environment import is_secret
+from yourtool.tools.commands.shell import format_exit_code, run_command_line
+from yourtool.tools.processes.output import HEAD_TAIL_BYTES, CommandOutput
+from yourtool.tools.processes.process import LiveText, ProcessExit
 
 NOT_STARTED = 126
 """Exit code of shells for a command that cannot be run.

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from yourtool.agent import next_request
 from yourtool.agent.history.channel import Channel, shows_events
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
+from yourtool.agent.requests import next_request
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import UsageError
 from yourtool.events.context import ContextOverridden, Override

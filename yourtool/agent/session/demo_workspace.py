@@ -12,10 +12,10 @@ from itertools import islice
 from pathlib import Path
 
 from yourtool.errors import UsageError
-from yourtool.files import is_directory, is_link
-from yourtool.tools import directory_walk
-from yourtool.tools.environments import build_for_reading
-from yourtool.tools.workspace import Workspace
+from yourtool.foundation.files import is_directory, is_link
+from yourtool.tools.processes.environments import build_for_reading
+from yourtool.tools.workspace import directory_walk
+from yourtool.tools.workspace.workspace import Workspace
 
 MAX_FILES = 2_000
 MAX_BYTES = 50_000_000

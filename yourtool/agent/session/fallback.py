@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.state import State
-from yourtool.agent.routes import Routes
+from yourtool.agent.routes.session_routes import Routes
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.effects import Confirmation, Verdict
 from yourtool.errors import UnknownModelError

@@ -14,25 +14,25 @@ from yourtool.agent.history.channel import Channel, shows_events
 from yourtool.agent.history.file_history import FileHistory, RestorePlan
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.blobs import read_blob
 from yourtool.errors import BlobError, ToolError, UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FilesRestored, FilesRestoring, RestoreKind
-from yourtool.file_images import FileRestore, LeftFile
+from yourtool.foundation.file_images import FileRestore, LeftFile
+from yourtool.foundation.text import storable
 from yourtool.ids import new_id
+from yourtool.messages.blobs import read_blob
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import PromptMessage, now
 from yourtool.messages.metadata import Audience, Origin, PromptMetadata
-from yourtool.text import storable
-from yourtool.tools.file_states import (
+from yourtool.tools.git.git_program import GitError
+from yourtool.tools.git.git_restoring import GitRestorer, is_of_repository, sort_for_restoring
+from yourtool.tools.git.git_state import describe_path, is_git_path
+from yourtool.tools.workspace.file_states import (
     describe_difference,
     find_missing_directories,
     read_state,
     restore_file,
 )
-from yourtool.tools.git_program import GitError
-from yourtool.tools.git_restoring import GitRestorer, is_of_repository, sort_for_restoring
-from yourtool.tools.git_state import describe_path, is_git_path
 
 _MAX_NAMED = 100
 """Files that the message to the model names."""

@@ -9,11 +9,11 @@ of messages that are summarised.
 import asyncio
 
 from yourtool.agent.history.state import State
-from yourtool.agent.session.instructions import FolderInstructions
-from yourtool.agent.session.memory import Memory
 from yourtool.agent.session.originals import Originals
-from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.agent.session.skills import Skills
+from yourtool.agent.session.project.instructions import FolderInstructions
+from yourtool.agent.session.project.memory import Memory
+from yourtool.agent.session.project.project_trust import ProjectTrust
+from yourtool.agent.session.project.skills import Skills
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.tools.toolset import Toolbox
 

@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
-from yourtool.agent.budgets import JudgeBudget
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.history.summary_texts import render_conversation
+from yourtool.agent.money.budgets import JudgeBudget
 from yourtool.agent.turn import model_call, request
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import build_prompt
@@ -24,6 +24,7 @@ from yourtool.errors import YourtoolError
 from yourtool.events.deltas import TokenUsage
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.turns import TurnEvaluated
+from yourtool.foundation.text import printable, storable
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message
@@ -31,7 +32,6 @@ from yourtool.messages.metadata import StopReason
 from yourtool.models import Model
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.prices import cost
-from yourtool.text import printable, storable
 
 JUDGEMENT = "judgement"
 """The purpose of the calls."""

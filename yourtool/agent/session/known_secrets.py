@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import unquote
 
-from yourtool.config import config_file, load_report
-from yourtool.credentials import Credentials
-from yourtool.environment import find_logins, is_secret, is_secret_name
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
 from yourtool.paths import Paths
+from yourtool.process.environment import find_logins, is_secret, is_secret_name
+from yourtool.settings.config import config_file, load_report
+from yourtool.settings.credentials import Credentials
 from yourtool.tools.servers.logins import FILE_NAME, Logins
 
 _MIN_KEY_LENGTH = 8

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from yourtool.agent.history.channel import Channel, shows_events
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
-from yourtool.agent.route_records import find_advice
+from yourtool.agent.routes.route_records import find_advice
 from yourtool.agent.session import preflight
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.errors import SwapRefusedError, UsageError

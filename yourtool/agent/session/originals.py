@@ -9,7 +9,7 @@ from yourtool.agent.history.state import State
 from yourtool.agent.history.summary_texts import render_whole
 from yourtool.errors import ToolError
 from yourtool.messages.message import Message
-from yourtool.tools.expansion import build_expand_message, cut_page
+from yourtool.tools.guidance.expansion import build_expand_message, cut_page
 from yourtool.tools.toolset import Toolbox
 
 

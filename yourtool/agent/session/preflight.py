@@ -9,14 +9,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from yourtool.agent.estimates import RequestEstimates
+from yourtool.agent.history.estimates import RequestEstimates
 from yourtool.agent.history.state import State
-from yourtool.agent.routes import Routes
-from yourtool.amounts import format_money, format_tokens
-from yourtool.config import ThinkingOnSwap
+from yourtool.agent.routes.session_routes import Routes
 from yourtool.errors import SwapRefusedError
 from yourtool.events.context import LeftOut
 from yourtool.events.deltas import TokenUsage
+from yourtool.foundation.amounts import format_money, format_tokens
 from yourtool.models import CacheRetention, Effort, Model
 from yourtool.providers.base import FileRoots
 from yourtool.providers.catalogue.agents import describe_hand_over
@@ -28,6 +27,7 @@ from yourtool.providers.requests.placeholders import find_unsupported_media
 from yourtool.providers.requests.reasoning_effort import describe_effort_change
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.routing.router import RejectionCode
+from yourtool.settings.config import ThinkingOnSwap
 
 EXTRA_COST = Decimal("0.05")
 """US dollars that the next request may cost more without a question."""

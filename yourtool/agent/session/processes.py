@@ -9,13 +9,13 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.events.deltas import Notice
 from yourtool.events.tools import ProcessEnded, ProcessesReported, ProcessStarted
+from yourtool.foundation.text import storable
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import PromptMessage, now
 from yourtool.messages.metadata import Audience, Origin, PromptMetadata
-from yourtool.text import storable
 from yourtool.tools.background import ProcessTable, RunningCommand
-from yourtool.tools.process_tools import describe_ended
+from yourtool.tools.commands.process_tools import describe_ended
 
 LEAVE_SECONDS = 0.3
 """How long the end of a session waits for its processes, which get SIGKILL later."""

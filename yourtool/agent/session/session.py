@@ -13,7 +13,7 @@ from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
 from yourtool.agent.input import mentioned_files, user_shell
 from yourtool.agent.input.mentions import AddressedPrompt
-from yourtool.agent.routes import to_routing_record
+from yourtool.agent.routes.session_routes import to_routing_record
 from yourtool.agent.session import turn_means, turn_opening
 from yourtool.agent.session.context import SessionContext
 from yourtool.agent.session.fallback import Fallbacks
@@ -22,8 +22,8 @@ from yourtool.agent.session.guidance import Guidance
 from yourtool.agent.session.judging import TurnJudge
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.processes import SessionProcesses
-from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.agent.session.session_hooks import SessionHooks
+from yourtool.agent.session.project.project_trust import ProjectTrust
+from yourtool.agent.session.project.session_hooks import SessionHooks
 from yourtool.agent.session.stored_facts import StoredFacts
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session.tree import SessionTree
@@ -32,8 +32,6 @@ from yourtool.agent.turn import compaction, loop
 from yourtool.agent.turn.hook_events import HookEvents
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import build_prompt
-from yourtool.blobs import has_bytes, store_media
-from yourtool.config import Mode
 from yourtool.effects import Steering, UnsavedText
 from yourtool.errors import UsageError
 from yourtool.events.catalog import Event
@@ -41,12 +39,14 @@ from yourtool.events.sessions import SessionRenamed
 from yourtool.events.turns import RouteDecided
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
+from yourtool.messages.blobs import has_bytes, store_media
 from yourtool.messages.blocks import ContentBlock
 from yourtool.models import Effort, Model
 from yourtool.providers.requests.reasoning_effort import describe_effort
+from yourtool.settings.config import Mode
 from yourtool.store.base import Lease
 from yourtool.store.texts import one_line_title
-from yourtool.tools.file_reads import FileReads
+from yourtool.tools.workspace.file_reads import FileReads
 
 
 class Session:

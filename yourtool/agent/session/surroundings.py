@@ -5,9 +5,9 @@ import platform
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from yourtool.foundation.text import printable
 from yourtool.git.repositories import Repository, find_repository
-from yourtool.text import printable
-from yourtool.tools.git_program import GitError, GitRunner
+from yourtool.tools.git.git_program import GitError, GitRunner
 
 _GIT_SECONDS = 1.0
 _MAX_CHANGES = 20

@@ -5,16 +5,20 @@ from pathlib import Path
 from msgspec import UNSET, UnsetType
 
 from yourtool.agent.history.state import State
-from yourtool.agent.prompt import build_sandbox_text, build_situation_text, build_stable_text
-from yourtool.agent.session.instructions import list_instructions
-from yourtool.agent.session.skills import find_skills
+from yourtool.agent.requests.prompt import (
+    build_sandbox_text,
+    build_situation_text,
+    build_stable_text,
+)
+from yourtool.agent.session.project.instructions import list_instructions
+from yourtool.agent.session.project.skills import find_skills
 from yourtool.agent.session.surroundings import describe_surroundings
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.config import Mode
-from yourtool.masking import Mask
+from yourtool.foundation.masking import Mask
+from yourtool.foundation.text import storable
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, PromptMessage, Role, now
-from yourtool.text import storable
+from yourtool.settings.config import Mode
 
 NO_KEYS = Mask()
 

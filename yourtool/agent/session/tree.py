@@ -28,11 +28,11 @@ from yourtool.events.branches import (
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.tree import FactTree, get_entry_id
+from yourtool.foundation.text import storable
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.messages.message import Message
 from yourtool.store.texts import one_line_title
-from yourtool.text import storable
 
 PURPOSE = "branch"
 """The purpose of the call that summarises a branch."""

@@ -7,11 +7,11 @@ from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentions import AddressedPrompt, parse_address
-from yourtool.agent.route_records import RecordedRoute, describe_advice
-from yourtool.agent.routes import Routes
+from yourtool.agent.routes.route_records import RecordedRoute, describe_advice
+from yourtool.agent.routes.session_routes import Routes
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.processes import SessionProcesses
-from yourtool.agent.session.project_trust import FolderTrust
+from yourtool.agent.session.project.project_trust import FolderTrust
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.turn import Turn, empty_turn_end

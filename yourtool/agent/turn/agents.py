@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from yourtool.agent.turn import change_journal
+from yourtool.agent.turn.calls import change_journal
 from yourtool.agent.turn.turn import Turn
 from yourtool.events.deltas import Notice
 from yourtool.ids import new_tool_use_id

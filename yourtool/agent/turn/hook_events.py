@@ -14,8 +14,8 @@ from yourtool.agent.turn.turn import Turn
 from yourtool.errors import UsageError
 from yourtool.events.branches import EntryAdded
 from yourtool.events.deltas import Notice
-from yourtool.hook_config import HookEvent
 from yourtool.interrupt import Interrupt, Interrupted
+from yourtool.settings.hook_config import HookEvent
 
 WORKER = "worker"
 """The kind of all workers, for matchers."""

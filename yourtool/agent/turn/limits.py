@@ -9,13 +9,13 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.budgets import UsedBudget, build_reached
+from yourtool.agent.money.budgets import UsedBudget, build_reached
 from yourtool.agent.turn.turn import Turn
-from yourtool.amounts import format_money
 from yourtool.effects import Confirmation, Verdict
 from yourtool.errors import AdapterError, InvalidRequestError
 from yourtool.events.budgets import BudgetReached, BudgetWarned
 from yourtool.events.deltas import Notice, TokenUsage
+from yourtool.foundation.amounts import format_money
 from yourtool.ids import new_id
 from yourtool.providers.prices import cost
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
-from yourtool.agent.turn import tool_runner
 from yourtool.agent.turn.agents import abandon_agent, settle_agent
+from yourtool.agent.turn.calls import tool_runner
 from yourtool.agent.turn.compaction import make_room_before_request, make_shorter
 from yourtool.agent.turn.hand_over import report_hand_over
 from yourtool.agent.turn.hook_events import run_at_stop

@@ -20,11 +20,11 @@ from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import StoreError, YourtoolError
 from yourtool.events.model_calls import LlmCallEnd, LlmCallFailed
+from yourtool.foundation.text import storable
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.estimate import estimate_text
-from yourtool.text import storable
 
 COMPACTION = "compaction"
 """The purpose of the call that writes a summary of old messages."""

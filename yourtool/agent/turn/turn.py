@@ -24,8 +24,8 @@ from yourtool.messages.message import Message
 from yourtool.messages.metadata import RoutingDecisionRecord, StopReason, ToolInputError
 from yourtool.models import Effort, Model
 from yourtool.providers.base import Adapter
-from yourtool.tools.file_reads import FileReads
 from yourtool.tools.toolset import Toolbox
+from yourtool.tools.workspace.file_reads import FileReads
 
 F = TypeVar("F", bound=AnyFact)
 

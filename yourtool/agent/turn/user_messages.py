@@ -3,13 +3,13 @@
 import asyncio
 
 from yourtool.agent.turn.turn import Turn
-from yourtool.blobs import has_bytes, store_media
 from yourtool.events.turns import TurnSteered
+from yourtool.foundation.text import storable
 from yourtool.ids import new_id
+from yourtool.messages.blobs import has_bytes, store_media
 from yourtool.messages.blocks import ContentBlock, TextBlock
 from yourtool.messages.message import PromptMessage, now
 from yourtool.messages.metadata import Origin, PromptMetadata
-from yourtool.text import storable
 
 
 def build_prompt(

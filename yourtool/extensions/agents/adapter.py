@@ -35,7 +35,7 @@ from yourtool.permissions.rules import AGENT_CALL
 from yourtool.providers.base import Request
 from yourtool.providers.estimate import estimate_text, estimate_tokens
 from yourtool.providers.replies.reply import Reply
-from yourtool.tables import is_table
+from yourtool.settings.tables import is_table
 
 AGENT_REPORT = "agent_report"
 SILENCE_SECONDS = 600.0

@@ -26,10 +26,10 @@ from yourtool.extensions.agents.messages import (
     find_option,
     read_request,
 )
-from yourtool.json_rpc import INTERNAL_ERROR
-from yourtool.tables import is_table
-from yourtool.tools.process import ShellCommand
-from yourtool.tools.workspace_watch import CommandChanges, WorkspaceWatch
+from yourtool.settings.tables import is_table
+from yourtool.tools.changes.workspace_watch import CommandChanges, WorkspaceWatch
+from yourtool.tools.processes.json_rpc import INTERNAL_ERROR
+from yourtool.tools.processes.process import ShellCommand
 
 VERSION = 1
 OPEN_SECONDS = 60.0

@@ -7,11 +7,11 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from yourtool.effects import OUTSIDE_SANDBOX, Preview
-from yourtool.line_diff import format_unified
+from yourtool.foundation.line_diff import format_unified
+from yourtool.foundation.text import printable
 from yourtool.messages.blocks import canonical_json
 from yourtool.permissions.protected_places import is_protected
-from yourtool.tables import is_table
-from yourtool.text import printable
+from yourtool.settings.tables import is_table
 
 MAX_TITLE, MAX_PATH, MAX_TEXT, MAX_INPUT = 300, 4_096, 50_000, 20_000
 """Characters of a title, a path, a result, and of arguments; longer ones are cut."""

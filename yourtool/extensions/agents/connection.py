@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from yourtool.extensions.agents.calls import as_table, clean_line
-from yourtool.json_rpc import INTERNAL_ERROR, MessageError, parse_message
-from yourtool.tools import line_peer
-from yourtool.tools.line_peer import LinePeer
-from yourtool.tools.process import ShellCommand
+from yourtool.tools.processes import line_peer
+from yourtool.tools.processes.json_rpc import INTERNAL_ERROR, MessageError, parse_message
+from yourtool.tools.processes.line_peer import LinePeer
+from yourtool.tools.processes.process import ShellCommand
 
 _log = logging.getLogger(__name__)
 

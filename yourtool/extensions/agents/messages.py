@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from yourtool.extensions.agents.calls import ForeignCall, Option, read_options
-from yourtool.tables import is_table
+from yourtool.settings.tables import is_table
 
 METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
 RESOURCE_NOT_FOUND = -32002

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from yourtool.agent.history.summary_texts import render_conversation
 from yourtool.agent.session_environment import SessionEnvironment, SettledAgent
-from yourtool.agent_config import AgentConfig
-from yourtool.config import Mode
-from yourtool.environment import is_key
 from yourtool.errors import InvalidRequestError
 from yourtool.extensions import agents
 from yourtool.extensions.agents.hand_over import Render
-from yourtool.files import expand_home
+from yourtool.foundation.files import expand_home
 from yourtool.models import Model, ModelId
-from yourtool.tools.environments import Environments
-from yourtool.tools.process import ShellCommand
+from yourtool.process.environment import is_key
+from yourtool.settings.agent_config import AgentConfig
+from yourtool.settings.config import Mode
+from yourtool.tools.changes.workspace_watch import WorkspaceWatch
+from yourtool.tools.processes.environments import Environments
+from yourtool.tools.processes.process import ShellCommand
 from yourtool.tools.toolset import Toolbox
-from yourtool.tools.workspace_watch import WorkspaceWatch
 
 if TYPE_CHECKING:
     from yourtool.extensions.agents.adapter import AgentAdapter

@@ -23,12 +23,12 @@ from yourtool.permissions import configured_places
 from yourtool.permissions.rules import AGENT_CALL
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput, storable_output
-from yourtool.tools.edit import write_file
-from yourtool.tools.encoding import detect_encoding
-from yourtool.tools.file_changes import MAX_EDITABLE_BYTES
-from yourtool.tools.files import read_file
-from yourtool.tools.replacing import digest
+from yourtool.tools.edits.edit import write_file
+from yourtool.tools.edits.file_changes import MAX_EDITABLE_BYTES
+from yourtool.tools.files.files import read_file
 from yourtool.tools.toolset import Tool, Toolbox
+from yourtool.tools.workspace.encoding import detect_encoding
+from yourtool.tools.workspace.replacing import digest
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -1,6 +1,13 @@
-"""The Agent Client Protocol (https://agentclientprotocol.com), by which editors use the agent."""
+"""The Agent Client Protocol (https://agentclientprotocol.com), by which editors use the agent.
 
-from yourtool.late_modules import late_modules
+Where a change goes:
+
+- what editors are shown: a case of `to_acp`, its text in `extensions/editors/descriptions.py`, or
+  an entry in `not_shown.py`
+- a request of editors: `_REQUESTS` in `extensions/editors/server.py`, a method in `sessions.py`
+"""
+
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # the library `acp`; the core, which `initialize` does not need
     __name__,

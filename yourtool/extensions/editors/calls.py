@@ -13,8 +13,8 @@ from acp.schema import (
 )
 
 from yourtool.effects import SideEffects
+from yourtool.foundation.text import printable
 from yourtool.messages.blocks import ContentBlock, ImageBlock, TextBlock
-from yourtool.text import printable
 
 PLAN_TOOL = "update_plan"
 """Its calls are shown as the plan."""

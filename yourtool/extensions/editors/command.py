@@ -4,12 +4,12 @@ from argparse import ArgumentParser
 
 from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.run_options import add_command_options
-from yourtool.config import install_defaults, load_report
 from yourtool.errors import UsageError
 from yourtool.extensions import editors
-from yourtool.extras import build_install_command
-from yourtool.memory import require_memory
+from yourtool.foundation.extras import build_install_command
 from yourtool.paths import Paths, require_data_directory
+from yourtool.process.memory import require_memory
+from yourtool.settings.config import install_defaults, load_report
 
 _LIBRARY = "acp"
 

@@ -36,7 +36,7 @@ from yourtool.agent.commands.parser import InvalidCommand, parse_input
 from yourtool.agent.commands.table import find_commands
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
-from yourtool.text import printable
+from yourtool.foundation.text import printable
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

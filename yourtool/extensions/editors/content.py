@@ -18,8 +18,8 @@ from acp.schema import (
 
 from yourtool.agent.input.attachments import MAX_TEXT_BYTES, attachment_from_bytes
 from yourtool.errors import UsageError
+from yourtool.foundation.text import printable, storable
 from yourtool.messages.blocks import ContentBlock, TextBlock, build_file_block
-from yourtool.text import printable, storable
 
 PromptBlock: TypeAlias = (
     TextContentBlock

@@ -2,7 +2,6 @@
 
 from typing import TypeAlias, assert_never
 
-from yourtool.amounts import format_money
 from yourtool.events.branches import BranchSummarised, EntryAdded
 from yourtool.events.budgets import BudgetReached, BudgetWarned
 from yourtool.events.context import ContextCompacted
@@ -10,7 +9,8 @@ from yourtool.events.deltas import Notice, RetryScheduled
 from yourtool.events.files import FilesRestored
 from yourtool.events.tools import ProcessEnded
 from yourtool.events.turns import ProviderUnavailable, RoutingPolicyChanged, RoutingPolicyInvalid
-from yourtool.tools.git_state import describe_paths
+from yourtool.foundation.amounts import format_money
+from yourtool.tools.git.git_state import describe_paths
 
 Described: TypeAlias = (
     Notice

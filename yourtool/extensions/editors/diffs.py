@@ -6,7 +6,7 @@ from pathlib import Path
 
 from acp.schema import FileEditToolCallContent
 
-from yourtool.text import printable
+from yourtool.foundation.text import printable
 
 _ABSENT = "/dev/null"
 _HUNK = re.compile(r"@@ -[0-9]+(?:,(?P<old>[0-9]+))? \+[0-9]+(?:,(?P<new>[0-9]+))? @@")

@@ -11,10 +11,10 @@ from acp.schema import (
 )
 
 from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
-from yourtool.config import Mode
 from yourtool.errors import UsageError
+from yourtool.foundation.text import printable
 from yourtool.models import EFFORTS, Effort
-from yourtool.text import printable
+from yourtool.settings.config import Mode
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -32,8 +32,8 @@ from yourtool.effects import (
 from yourtool.extensions.editors.calls import find_locations, get_kind
 from yourtool.extensions.editors.client import Client
 from yourtool.extensions.editors.diffs import to_diffs
+from yourtool.foundation.text import escape_line, printable
 from yourtool.messages.blocks import canonical_json
-from yourtool.text import escape_line, printable
 
 _BACKTICKS = re.compile("`+")
 UNANSWERED = Decision(verdict=Verdict.CANCELLED)

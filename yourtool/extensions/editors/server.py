@@ -41,16 +41,16 @@ from acp.schema import (
 from pydantic import BaseModel, ValidationError
 
 from yourtool import __version__
-from yourtool.config import RunOptions
 from yourtool.errors import SessionNotFoundError, UnknownModelError, UsageError, YourtoolError
 from yourtool.extensions import editors
 from yourtool.extensions.editors.client import Client
 from yourtool.extensions.editors.stdio import LineTransport
-from yourtool.json_rpc import INTERNAL_ERROR
+from yourtool.foundation.text import printable
+from yourtool.foundation.threads import use_bounded_threads
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
-from yourtool.text import printable
-from yourtool.threads import use_bounded_threads
+from yourtool.settings.config import RunOptions
+from yourtool.tools.processes.json_rpc import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from yourtool.extensions.editors.sessions import Sessions

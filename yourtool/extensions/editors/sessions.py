@@ -34,7 +34,6 @@ from acp.schema import (
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.demo_workspace import find_scratch_copies
 from yourtool.agent.session.session import Session
-from yourtool.config import RunOptions
 from yourtool.errors import UsageError
 from yourtool.events.tree import select_branch
 from yourtool.extensions.editors import options
@@ -42,10 +41,11 @@ from yourtool.extensions.editors.client import Client
 from yourtool.extensions.editors.questions import Questions
 from yourtool.extensions.editors.turns import OpenSession
 from yourtool.extensions.editors.updates import to_replayed
-from yourtool.files import is_directory
-from yourtool.json_rpc import INVALID_REQUEST
+from yourtool.foundation.files import is_directory
+from yourtool.foundation.text import printable
 from yourtool.paths import Paths
-from yourtool.text import printable
+from yourtool.settings.config import RunOptions
+from yourtool.tools.processes.json_rpc import INVALID_REQUEST
 from yourtool.tools.servers.settings import SettingsFile
 
 RESOURCE_NOT_FOUND = -32002

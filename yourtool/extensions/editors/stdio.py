@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from yourtool.json_rpc import PARSE_ERROR, MessageError, parse_message
-from yourtool.json_sizes import MAX_PARTS, has_too_many_parts
+from yourtool.foundation.json_sizes import MAX_PARTS, has_too_many_parts
+from yourtool.tools.processes.json_rpc import PARSE_ERROR, MessageError, parse_message
 
 _log = logging.getLogger(__name__)
 

@@ -26,10 +26,10 @@ from yourtool.extensions.editors.commands import SessionCommands, play_command
 from yourtool.extensions.editors.content import PromptBlock, to_blocks
 from yourtool.extensions.editors.options import build_options
 from yourtool.extensions.editors.updates import Situation, to_acp
-from yourtool.json_rpc import INTERNAL_ERROR, INVALID_REQUEST
 from yourtool.messages import metadata
 from yourtool.messages.blocks import ContentBlock
 from yourtool.run_result import ExitCode, Outcome, Result
+from yourtool.tools.processes.json_rpc import INTERNAL_ERROR, INVALID_REQUEST
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

@@ -32,7 +32,6 @@ from acp.schema import (
 )
 from msgspec import UNSET, Struct
 
-from yourtool.config import Mode
 from yourtool.effects import PlanAnswer
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import (
@@ -68,10 +67,11 @@ from yourtool.extensions.editors.calls import (
 from yourtool.extensions.editors.descriptions import describe
 from yourtool.extensions.editors.diffs import to_diffs
 from yourtool.extensions.editors.not_shown import NOT_SHOWN
+from yourtool.foundation.text import printable
 from yourtool.messages.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.messages.message import Message, ResultMessage
 from yourtool.messages.metadata import Audience
-from yourtool.text import printable
+from yourtool.settings.config import Mode
 
 Update: TypeAlias = (
     UserMessageChunk

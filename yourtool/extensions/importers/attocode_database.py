@@ -16,7 +16,7 @@ import msgspec
 from yourtool.errors import UsageError
 from yourtool.extensions.importers import attocode_python
 from yourtool.extensions.importers.source import Source, as_object, as_text, decode
-from yourtool.files import is_file
+from yourtool.foundation.files import is_file
 
 _MAGIC = b"SQLite format 3\0"
 _VERSIONS = slice(18, 20)

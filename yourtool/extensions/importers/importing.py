@@ -9,9 +9,8 @@ from typing import TypeVar
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from yourtool.blobs import store_blob
 from yourtool.cli.output import print_lines
-from yourtool.cli.session_imports import STANDARD_STREAM
+from yourtool.cli.sessions.session_imports import STANDARD_STREAM
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.sessions import SessionCreated, SessionExtended, SessionImported
@@ -22,6 +21,7 @@ from yourtool.extensions.importers.detection import read_transcript
 from yourtool.extensions.importers.source import Source
 from yourtool.extensions.importers.transcript import Continuation, Transcript
 from yourtool.ids import new_id
+from yourtool.messages.blobs import store_blob
 from yourtool.messages.message import now
 from yourtool.store.base import SessionStore
 from yourtool.store.forks import Outcome, count_losses, find_import, workspace_hash

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from yourtool.blobs import reference_of
 from yourtool.extensions.importers.source import Object, as_list, as_object, as_text, decode
 from yourtool.extensions.importers.transcript import (
     UNKNOWN_MODEL,
@@ -18,8 +17,9 @@ from yourtool.extensions.importers.transcript import (
     Unknown,
     UnknownEntry,
 )
+from yourtool.foundation.text import storable, storable_json
+from yourtool.messages.blobs import reference_of
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, canonical_json
-from yourtool.text import storable, storable_json
 
 MAX_UNKNOWN_BYTES = 2**18
 """Bytes of the JSON of a block of an unknown kind that is stored."""

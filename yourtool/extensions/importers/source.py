@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
-from yourtool.text import storable
+from yourtool.foundation.text import storable
 
 MAX_LINE_BYTES = 2**26
 """Maximum bytes of a line."""

@@ -11,8 +11,8 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from yourtool.amounts import format_duration, format_money
 from yourtool.extensions.lab.patterns import Fingerprint, Outcome
+from yourtool.foundation.amounts import format_duration, format_money
 
 MIN_TURNS = 5
 """Turns of a model below which its figures are not shown."""

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from yourtool.agent.history.state import State
-from yourtool.agent.learned_routing import Proposal
-from yourtool.agent_config import RoutingConfig
+from yourtool.agent.routes.learned_routing import Proposal
 from yourtool.errors import StoreError
 from yourtool.events.turns import PolicyEvaluation
 from yourtool.extensions.lab.evaluation import ModelFigures, PastTurn, measure
@@ -19,6 +18,7 @@ from yourtool.extensions.lab.patterns import (
 )
 from yourtool.messages.blocks import ImageBlock
 from yourtool.routing.router import Candidate, RouteDecision, find_disagreement
+from yourtool.settings.agent_config import RoutingConfig
 from yourtool.store.base import SessionStore
 
 _RECENT_FACTS = 500

@@ -10,18 +10,18 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
-from yourtool.amounts import format_money, format_tokens
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import ask, can_ask
 from yourtool.errors import AdapterError, UsageError
 from yourtool.events.deltas import TokenUsage
 from yourtool.extensions.lab import trial_requests
+from yourtool.foundation.amounts import format_money, format_tokens
+from yourtool.foundation.text import escape, printable
 from yourtool.models import Model
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.prices import cost
 from yourtool.providers.registry import Registry
-from yourtool.text import escape, printable
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from yourtool.agent.routing_rules import iter_named_files
+from yourtool.agent.routes.routing_rules import iter_named_files
 from yourtool.errors import ToolFailure
 from yourtool.events.catalog import AnyFact
 from yourtool.events.files import FilesRestoring

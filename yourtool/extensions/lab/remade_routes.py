@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.route_records import restore_situation, restore_statuses
+from yourtool.agent.routes.route_records import restore_situation, restore_statuses
 from yourtool.events.facts import UNSTAMPED
 from yourtool.events.turns import RouteInputs, RoutingSnapshot
 from yourtool.models import Model

@@ -7,16 +7,15 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from yourtool.agent.cost_report import parse_since
+from yourtool.agent.money.cost_report import parse_since
 from yourtool.agent.runtime import Runtime
-from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.cli.run_options import complete_path
-from yourtool.config import RunOptions
 from yourtool.errors import ConfigError, UnknownModelError, UsageError
 from yourtool.extensions.lab import stored_routes
-from yourtool.files import is_file
+from yourtool.foundation.amounts import format_money
+from yourtool.foundation.files import is_file
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
@@ -33,6 +32,7 @@ from yourtool.routing.policy import (
 from yourtool.routing.router import Slot
 from yourtool.routing.situation import ModelStatus
 from yourtool.run_result import ExitCode
+from yourtool.settings.config import RunOptions
 
 _SLOTS = {
     Slot.PER_MESSAGE_OVERRIDE: "@model",

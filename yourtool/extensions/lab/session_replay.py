@@ -17,13 +17,13 @@ from yourtool.cli.run_options import add_command_options
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.events.catalog import AnyFact
 from yourtool.extensions.lab.replay import player
-from yourtool.files import path_exists
+from yourtool.foundation.files import path_exists
+from yourtool.foundation.text import printable
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.store.base import SessionStore, resolve_id
 from yourtool.store.exports import from_jsonl, read_export, to_jsonl
 from yourtool.store.sqlite.store import SqliteStore
-from yourtool.text import printable
 
 _BLOBS = "blobs"
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from yourtool.agent.route_records import COST, SKILLS, restore_turn
+from yourtool.agent.routes.route_records import COST, SKILLS, restore_turn
 from yourtool.events.catalog import AnyFact
 from yourtool.events.sessions import (
     SessionCreated,

@@ -1,1 +1,6 @@
-"""The interface as plain lines, for screen readers and terminals without cursor movement."""
+"""The interface as plain lines, for screen readers and terminals without cursor movement.
+
+Where a change goes:
+
+- what the linear mode writes: `extensions/linear/speaker.py`; its questions: `questions.py`
+"""

@@ -30,18 +30,18 @@ from yourtool.agent.commands.base import (
 )
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
 from yourtool.agent.commands.table import describe_commands
-from yourtool.agent.retention import delete_unused_sessions
+from yourtool.agent.history.retention import delete_unused_sessions
 from yourtool.events.branches import BranchSelected
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.extensions.linear.lines import Lines
 from yourtool.extensions.linear.questions import Questions
 from yourtool.extensions.linear.speaker import Speaker
+from yourtool.foundation.text import storable
 from yourtool.store.base import resolve_id
-from yourtool.text import storable
-from yourtool.tui.drafts import Draft
-from yourtool.tui.pending_attachments import PendingAttachments
-from yourtool.tui.turn_runner import TurnRunner
+from yourtool.tui.input.drafts import Draft
+from yourtool.tui.input.pending_attachments import PendingAttachments
+from yourtool.tui.input.turn_runner import TurnRunner
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

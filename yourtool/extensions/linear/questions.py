@@ -9,9 +9,9 @@ from yourtool.agent.commands.base import Choice
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.extensions.linear.lines import Lines
 from yourtool.extensions.linear.speaker import Speaker
-from yourtool.text import escape_line
-from yourtool.tui.approval_lines import approval_line, argument_lines
-from yourtool.tui.approval_text import (
+from yourtool.foundation.text import escape_line
+from yourtool.tui.questions.approval_lines import approval_line, argument_lines
+from yourtool.tui.questions.approval_text import (
     Entry,
     Option,
     approval_cautions,
@@ -22,7 +22,7 @@ from yourtool.tui.approval_text import (
     build_edit,
     is_about_input,
 )
-from yourtool.tui.rule_text import build_rules_text, describe_rules, explain_rules
+from yourtool.tui.questions.rule_text import build_rules_text, describe_rules, explain_rules
 
 _CONTINUES = "A backslash at the end of a line continues the text; an empty line changes nothing."
 _MAX_LINES = 2_000

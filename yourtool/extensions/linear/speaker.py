@@ -7,12 +7,12 @@ written once it is complete.
 from collections.abc import Callable
 from typing import Literal
 
-from yourtool.amounts import format_duration
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import RetryScheduled
-from yourtool.text import printable
-from yourtool.tui.active_keys import get_label
-from yourtool.tui.styled_lines import StyledLine
+from yourtool.foundation.amounts import format_duration
+from yourtool.foundation.text import printable
+from yourtool.tui.keys.active_keys import get_label
+from yourtool.tui.lines.styled_lines import StyledLine
 from yourtool.tui.transcript.items import ErrorItem, FooterItem, Item, NoticeItem
 from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem, UserMessageItem
 from yourtool.tui.transcript.timeline import Timeline

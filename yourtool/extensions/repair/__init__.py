@@ -1,6 +1,12 @@
-"""Repair of stored sessions: checks, sound copies, a new database, and the deletion of old ones."""
+"""Repair of stored sessions: checks, sound copies, a new database, and the deletion of old ones.
 
-from yourtool.late_modules import late_modules
+Where a change goes:
+
+- what `sessions check` finds: `extensions/repair/checks.py` (facts), `store/sqlite/row_checks.py`
+  (rows), `extensions/repair/repaired_copies.py` (`--fix`)
+"""
+
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # used by one action each
     __name__,

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError
 from yourtool.events.branches import (
     BranchLabelled,
@@ -28,7 +27,8 @@ from yourtool.events.model_calls import LlmCallStarted, RequestPart
 from yourtool.events.sessions import SessionCreated, SessionImported
 from yourtool.events.tree import get_entry_id
 from yourtool.events.turns import TurnStarted
-from yourtool.file_images import FileImage
+from yourtool.foundation.file_images import FileImage
+from yourtool.messages.blobs import is_blob, read_blob
 from yourtool.messages.blocks import MediaBlock, iter_blocks
 from yourtool.messages.invariants import validate_message, value_problems
 from yourtool.messages.message import Message

@@ -5,13 +5,13 @@ from argparse import ArgumentParser
 
 from msgspec import Struct, convert
 
-from yourtool.agent.cost_report import parse_since
-from yourtool.amounts import format_age
+from yourtool.agent.money.cost_report import parse_since
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import ask, can_ask, print_json, print_lines, print_table
 from yourtool.cli.run_options import add_command_options, parse_count
 from yourtool.errors import UsageError
 from yourtool.extensions.repair import pruning
+from yourtool.foundation.amounts import format_age
 from yourtool.messages.message import now
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode

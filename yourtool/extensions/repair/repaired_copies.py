@@ -7,7 +7,6 @@ from pathlib import Path
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from yourtool.blobs import is_blob
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallStarted
@@ -22,8 +21,9 @@ from yourtool.extensions.repair.checks import (
     list_images,
     list_references,
 )
-from yourtool.file_images import FileImage, RecordedChange
+from yourtool.foundation.file_images import FileImage, RecordedChange
 from yourtool.ids import new_id, new_session_id
+from yourtool.messages.blobs import is_blob
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,

@@ -1,1 +1,7 @@
-"""Taking over the settings of other agents: their files are read, never run and never changed."""
+"""Taking over the settings of other agents: their files are read, never run and never changed.
+
+Where a change goes:
+
+- settings of another agent that are taken over: its module in `extensions/settings_import/`; which
+  rules: `foreign_rules.py`; our files: `targets.py`
+"""

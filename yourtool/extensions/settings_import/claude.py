@@ -9,8 +9,8 @@ from yourtool.extensions.settings_import.foreign_files import ForeignFiles
 from yourtool.extensions.settings_import.foreign_hooks import add_hooks
 from yourtool.extensions.settings_import.foreign_rules import build_rules
 from yourtool.extensions.settings_import.foreign_servers import add_server, iter_tables
-from yourtool.files import is_directory, path_exists
-from yourtool.tables import is_table
+from yourtool.foundation.files import is_directory, path_exists
+from yourtool.settings.tables import is_table
 
 _EFFECTS = ("deny", "ask", "allow")
 _TAKEN = frozenset({"permissions", "hooks", "$schema"})

@@ -20,7 +20,7 @@ from yourtool.extensions.settings_import.foreign_servers import (
     omit_fields,
     pick,
 )
-from yourtool.files import is_file, path_exists
+from yourtool.foundation.files import is_file, path_exists
 from yourtool.permissions.rule_file import RuleEffect
 
 _TAKEN = frozenset({"mcp_servers", "hooks"})

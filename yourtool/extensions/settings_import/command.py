@@ -9,10 +9,10 @@ from msgspec import Struct, convert
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
 from yourtool.cli.run_options import add_command_options
-from yourtool.config import install_defaults
 from yourtool.extensions.settings_import.importing import PEERS, Importer, Item, Peer, Report
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
+from yourtool.settings.config import install_defaults
 from yourtool.tools.builtin import default_toolbox
 
 

@@ -5,9 +5,9 @@ from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct, field
 
-from yourtool.hook_config import HookConfig
 from yourtool.permissions.rule_file import RuleEffect
-from yourtool.tables import is_table
+from yourtool.settings.hook_config import HookConfig
+from yourtool.settings.tables import is_table
 
 Kind: TypeAlias = Literal[
     "instructions", "command", "skill", "hook", "server", "rule", "setting", "file"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from yourtool.extensions.settings_import.findings import Findings, Kind, TextFile
-from yourtool.files import is_directory, is_file, is_link, read_small_file, real_path
-from yourtool.tables import is_table, parse_toml
+from yourtool.foundation.files import is_directory, is_file, is_link, read_small_file, real_path
+from yourtool.settings.tables import is_table, parse_toml
 
 MAX_BYTES = 2**20
 MAX_TEXT_BYTES = 32_768

@@ -11,8 +11,8 @@ from typing import Any, get_args
 import msgspec
 
 from yourtool.extensions.settings_import.findings import Findings, Hook, as_list
-from yourtool.hook_config import EVERYTHING, MAX_SECONDS, HookConfig, HookEvent
-from yourtool.tables import is_table
+from yourtool.settings.hook_config import EVERYTHING, MAX_SECONDS, HookConfig, HookEvent
+from yourtool.settings.tables import is_table
 from yourtool.tools.aliases import find_own_names
 
 _EVENTS: Mapping[str, str] = {

@@ -15,11 +15,11 @@ from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.rule_file import RuleEffect
 from yourtool.permissions.rules import SERVER_PREFIX, Rule, find_server
 from yourtool.permissions.shell.destruction import find_destructions
+from yourtool.permissions.shell.lines.plain import quote_plain
+from yourtool.permissions.shell.lines.syntax import Word
 from yourtool.permissions.shell.place import Place
-from yourtool.permissions.shell.plain import quote_plain
 from yourtool.permissions.shell.proposals import propose_specs
 from yourtool.permissions.shell.specs import parse_spec
-from yourtool.permissions.shell.syntax import Word
 from yourtool.tools.aliases import find_own_names
 
 _FILE_TOOLS: Mapping[str, tuple[str, ...]] = {

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from yourtool.environment import is_secret, is_secret_name
 from yourtool.extensions.settings_import.findings import Findings, Server, as_list
-from yourtool.tables import is_table
+from yourtool.process.environment import is_secret, is_secret_name
+from yourtool.settings.tables import is_table
 from yourtool.tools.servers.settings import SettingsFile, load_settings
 
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::-[^}]{0,200})?\}")

@@ -21,7 +21,7 @@ from yourtool.extensions.settings_import.foreign_servers import (
     pick,
 )
 from yourtool.permissions.rule_file import RuleEffect
-from yourtool.tables import is_table, parse_toml
+from yourtool.settings.tables import is_table, parse_toml
 
 _TAKEN = frozenset({
     "mcpServers", "hooks", "hooksConfig", "tools", "allowedTools", "excludeTools", "$schema",

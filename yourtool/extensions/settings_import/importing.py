@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from yourtool.effects import SubjectKind
-from yourtool.environment import is_secret
 from yourtool.extensions.settings_import import claude, codex, gemini, opencode
 from yourtool.extensions.settings_import.findings import Findings, ForeignRule, Kind, Omission
 from yourtool.extensions.settings_import.foreign_files import ForeignFiles
@@ -19,10 +18,11 @@ from yourtool.extensions.settings_import.targets import (
     open_project_targets,
     open_user_targets,
 )
-from yourtool.files import expand_home, real_path
-from yourtool.masking import MASK
+from yourtool.foundation.files import expand_home, real_path
+from yourtool.foundation.masking import MASK
 from yourtool.paths import Paths
 from yourtool.permissions.trust import find_folder
+from yourtool.process.environment import is_secret
 
 Peer: TypeAlias = Literal["claude", "codex", "gemini", "opencode"]
 PEERS: Mapping[Peer, str] = {

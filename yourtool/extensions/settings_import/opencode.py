@@ -13,9 +13,9 @@ from yourtool.extensions.settings_import.foreign_servers import (
     omit_fields,
     pick,
 )
-from yourtool.files import path_exists
+from yourtool.foundation.files import path_exists
 from yourtool.permissions.rule_file import RuleEffect
-from yourtool.tables import is_table
+from yourtool.settings.tables import is_table
 
 _TAKEN = frozenset({"mcp", "permission", "command", "$schema"})
 _VARIABLE = re.compile(r"\{env:([A-Za-z_]\w*)\}")

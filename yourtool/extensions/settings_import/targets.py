@@ -13,13 +13,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from yourtool.agent.session.project_files import MAX_BYTES
-from yourtool.config import Problem
+from yourtool.agent.session.project.project_files import MAX_BYTES
 from yourtool.effects import SubjectKind
 from yourtool.errors import ConfigError
 from yourtool.extensions.settings_import.findings import Hook, Server, TextFile
-from yourtool.files import read_small_file, real_path, replace_file
-from yourtool.hook_config import HookConfig
+from yourtool.foundation.files import read_small_file, real_path, replace_file
 from yourtool.permissions.grants import FILE_NAME as RULES_FILE
 from yourtool.permissions.rule_file import (
     RuleEffect,
@@ -28,7 +26,9 @@ from yourtool.permissions.rule_file import (
     parse_rule_file,
 )
 from yourtool.permissions.rules import Rule, RuleSource
-from yourtool.tables import is_table, parse_toml
+from yourtool.settings.config import Problem
+from yourtool.settings.hook_config import HookConfig
+from yourtool.settings.tables import is_table, parse_toml
 
 _MAX_NEW_RULES = 200
 """The whole file is checked with each new rule."""

@@ -1,1 +1,6 @@
-"""Vim's keys on a text and a caret, and in the prompt."""
+"""Vim's keys on a text and a caret, and in the prompt.
+
+Where a change goes:
+
+- a key of Vim's normal mode: `extensions/vim/`, a pure function of a state and a key
+"""

@@ -1,6 +1,16 @@
-"""Command lines in permission rules: their syntax, what they run, and which of it only reads."""
+"""Command lines in permission rules: their syntax, what they run, and which of it only reads.
 
-from yourtool.late_modules import late_modules
+Where a change goes:
+
+- commands and hosts in rules: `permissions/shell/`, `permissions/hosts.py`
+- a program that only reads: a row in `permissions/shell/programs.toml`; what its fields mean:
+  `programs.py`
+- what `*` of a rule covers: a row in `permissions/shell/writing_programs.toml` (options that it
+  covers) or `open_rules.toml` (those that it does not, and whether such a rule is offered)
+- which files a command reads without naming them: `permissions/shell/searches.py`
+"""
+
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # a session can do without commands
     __name__,
@@ -8,9 +18,7 @@ __getattr__ = late_modules(  # a session can do without commands
     "coverage",
     "denials",
     "destruction",
-    "expansion",
     "place",
-    "plain",
     "proposals",
     "specs",
     "wrapped",

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.environment import find_absolute_path, find_virtual_environment, is_inside
-from yourtool.files import is_file, real_path
-from yourtool.permissions.shell.plain import PlainCommand, quote_plain
+from yourtool.foundation.files import is_file, real_path
+from yourtool.permissions.shell.lines.plain import PlainCommand, quote_plain
+from yourtool.permissions.shell.lines.syntax import Word
 from yourtool.permissions.shell.programs import WRITING, find_row
-from yourtool.permissions.shell.syntax import Word
 from yourtool.permissions.shell.wrapped import find_inner_start
+from yourtool.process.environment import find_absolute_path, find_virtual_environment, is_inside
 
 _BUILTINS = frozenset(
     {"[", "[[", "cd", "command", "echo", "false", "printf", "pwd", "read", "test", "true", "type"}

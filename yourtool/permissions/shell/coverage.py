@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from yourtool.permissions.findings import Obstacle
 from yourtool.permissions.shell.git_losses import find_git_loss
+from yourtool.permissions.shell.lines.plain import PlainCommand, parse_plain
+from yourtool.permissions.shell.lines.plain_commands import may_move
 from yourtool.permissions.shell.open_rules import find_risk
 from yourtool.permissions.shell.place import GLOB_CHARACTERS, Place
-from yourtool.permissions.shell.plain import PlainCommand, parse_plain
-from yourtool.permissions.shell.plain_commands import may_move
 from yourtool.permissions.shell.programs import WRITING, find_row, only_reads, without_spelled
 from yourtool.permissions.shell.reading import find_obstacle, only_reads_inside
 from yourtool.permissions.shell.specs import CommandSpec, find_strong

@@ -10,9 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from itertools import islice
 
-from yourtool.permissions.shell.commands import Command, Words, iter_commands, iter_quoted_code
+from yourtool.permissions.shell.lines.commands import (
+    Command,
+    Words,
+    iter_commands,
+    iter_quoted_code,
+)
+from yourtool.permissions.shell.lines.syntax import is_gapless, is_misread, parse
 from yourtool.permissions.shell.specs import INTERPRETERS, SHELLS, WRAPPERS, CommandSpec
-from yourtool.permissions.shell.syntax import is_gapless, is_misread, parse
 
 _MAX_DEPTH = 8
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""

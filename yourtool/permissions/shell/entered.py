@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from yourtool.permissions.shell.expansion import is_in_background
-from yourtool.permissions.shell.syntax import Node
+from yourtool.permissions.shell.lines.expansion import is_in_background
+from yourtool.permissions.shell.lines.syntax import Node
 
 _SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
 _BEFORE = "-"

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from yourtool.permissions.shell.entered import is_subshell
-from yourtool.permissions.shell.expansion import (
+from yourtool.permissions.shell.lines.expansion import (
     Variables,
     expand_word,
     has_wildcard,
     unquote,
 )
-from yourtool.permissions.shell.plain_commands import MOVES
+from yourtool.permissions.shell.lines.plain_commands import MOVES
+from yourtool.permissions.shell.lines.syntax import MAX_LENGTH, Node, iter_nodes, parse, text_of
 from yourtool.permissions.shell.specs import SHELLS
-from yourtool.permissions.shell.syntax import MAX_LENGTH, Node, iter_nodes, parse, text_of
 
 _MAX_DEPTH = 4
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""

@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.effects import FindingAnswer, Question
-from yourtool.files import is_directory, is_file, is_in, is_link, may_exist, real_path
+from yourtool.foundation.files import is_directory, is_file, is_in, is_link, may_exist, real_path
+from yourtool.git.config import find_git_helper, find_submodule_helper, has_secret
 from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.credential_search import (
@@ -22,7 +23,6 @@ from yourtool.permissions.credential_search import (
 from yourtool.permissions.findings import Findings
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
-from yourtool.permissions.shell.git_config import find_git_helper, find_submodule_helper, has_secret
 
 GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _MAX_FILES = 20_000

@@ -14,9 +14,9 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Struct
 
+from yourtool.git.config import may_be_secret
 from yourtool.permissions.protected_places import is_protected
-from yourtool.permissions.shell.git_config import may_be_secret
-from yourtool.permissions.shell.plain_commands import PLAIN_VARIABLE
+from yourtool.permissions.shell.lines.plain_commands import PLAIN_VARIABLE
 
 Arguments: TypeAlias = Literal[
     "addresses", "any", "awk", "date", "downloads", "find", "jq", "none",

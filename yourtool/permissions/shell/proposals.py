@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from yourtool.git.harmless_settings import changes_harmless_setting
 from yourtool.permissions.shell.coverage import cover_line, covers_command, find_helper
 from yourtool.permissions.shell.git_notes import describe_unoffered
+from yourtool.permissions.shell.lines.plain import PlainCommand, quote_plain
+from yourtool.permissions.shell.lines.syntax import Word, iter_nodes, parse, text_of
 from yourtool.permissions.shell.open_rules import iter_prefixes
 from yourtool.permissions.shell.place import Place
-from yourtool.permissions.shell.plain import PlainCommand, quote_plain
 from yourtool.permissions.shell.programs import find_row
 from yourtool.permissions.shell.reading import find_obstacle, is_known_to_read
 from yourtool.permissions.shell.specs import (
@@ -25,7 +26,6 @@ from yourtool.permissions.shell.specs import (
     parse_spec,
     runs_others,
 )
-from yourtool.permissions.shell.syntax import Word, iter_nodes, parse, text_of
 from yourtool.permissions.shell.wrapped import MODULES, iter_meanings
 
 _MAX_EXCERPT = 40

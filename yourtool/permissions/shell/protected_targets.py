@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from yourtool.files import real_path
+from yourtool.foundation.files import real_path
 from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected

@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 
 from yourtool.permissions.findings import Obstacle
+from yourtool.permissions.shell.lines.plain import PlainCommand
 from yourtool.permissions.shell.place import Place
-from yourtool.permissions.shell.plain import PlainCommand
 from yourtool.permissions.shell.programs import ProgramRow, find_row, only_reads
 from yourtool.permissions.shell.searches import find_searched
 from yourtool.permissions.shell.specs import find_strong

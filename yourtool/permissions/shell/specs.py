@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from yourtool.permissions.shell.joined_lines import join_lines
-from yourtool.permissions.shell.plain import PlainCommand, Redirection, parse_plain
+from yourtool.permissions.shell.lines.joined_lines import join_lines
+from yourtool.permissions.shell.lines.plain import PlainCommand, Redirection, parse_plain
 
 EVERY_WRITE = " * > *"
 """End of a rule about the writes of a program that reads or prints."""

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from yourtool.permissions.shell.lines.plain import PlainCommand
+from yourtool.permissions.shell.lines.syntax import Word
 from yourtool.permissions.shell.place import Place
-from yourtool.permissions.shell.plain import PlainCommand
-from yourtool.permissions.shell.syntax import Word
 
 MODULES = {
     each.replace("-", "_"): each

@@ -17,13 +17,13 @@ from yourtool.git.repositories import open_repository
 from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.argument_paths import skip_sources
-from yourtool.permissions.shell.assigned_values import iter_filled, read_values
 from yourtool.permissions.shell.entered import Entered, is_subshell
-from yourtool.permissions.shell.plain_commands import MOVES
+from yourtool.permissions.shell.lines.assigned_values import iter_filled, read_values
+from yourtool.permissions.shell.lines.plain_commands import MOVES
+from yourtool.permissions.shell.lines.syntax import Node, parse, text_of, word_of
 from yourtool.permissions.shell.programs import find_row, only_reads
 from yourtool.permissions.shell.protected_targets import HERE, is_protected_target, make_relative
 from yourtool.permissions.shell.specs import SHELLS, WRAPPERS
-from yourtool.permissions.shell.syntax import Node, parse, text_of, word_of
 from yourtool.permissions.shell.wrapped import find_inner_start
 
 _WRITERS = frozenset(

@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.files import replace_file
+from yourtool.foundation.files import replace_file
+from yourtool.foundation.text import escape
 from yourtool.models import Model
 from yourtool.providers.catalogue.local_servers import well_known_servers
 from yourtool.providers.catalogue.models import Catalogue
@@ -21,7 +22,6 @@ from yourtool.providers.catalogue.trials import ModelTrial
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
 from yourtool.providers.urls import origin_of
-from yourtool.text import escape
 
 FILE_NAME = "models.json"
 _MAX_FILE_BYTES = 8 * 2**20

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
 from yourtool.errors import ConfigError, UnknownModelError
+from yourtool.foundation.suggestions import find_closest
 from yourtool.models import (
     AGENT,
     AdapterCapabilities,
@@ -29,8 +30,7 @@ from yourtool.paths import Paths, shipped_directory
 from yourtool.providers.catalogue.price_tables import PriceTable, find_price, read_prices
 from yourtool.providers.catalogue.table_files import read_tables, table_error
 from yourtool.providers.catalogue.trials import ModelTrial, apply_trial
-from yourtool.suggestions import find_closest
-from yourtool.tables import (
+from yourtool.settings.tables import (
     TableKey,
 )
 

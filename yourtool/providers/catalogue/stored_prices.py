@@ -8,11 +8,11 @@ import logging
 from pathlib import Path
 
 from yourtool.errors import ConfigError, UsageError
-from yourtool.files import replace_file, sync_directory
+from yourtool.foundation.files import replace_file, sync_directory
+from yourtool.foundation.suggestions import find_closest
 from yourtool.models import Model
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.catalogue.price_tables import PriceTable, get_digest, read_price_file
-from yourtool.suggestions import find_closest
 
 _MAX_BYTES = 8 * 2**20
 _LISTED = 10

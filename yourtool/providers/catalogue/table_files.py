@@ -7,8 +7,15 @@ from typing import Any
 from msgspec import Struct
 
 from yourtool.errors import ConfigError
-from yourtool.tables import Fault, TableKey, build_tables, format_key, iter_leaves, parse_toml
-from yourtool.toml_places import line_of
+from yourtool.settings.tables import (
+    Fault,
+    TableKey,
+    build_tables,
+    format_key,
+    iter_leaves,
+    parse_toml,
+)
+from yourtool.settings.toml_places import line_of
 
 
 def read_tables(file: Path, kind: type[Struct]) -> dict[str, Any]:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from yourtool.config import Api
 from yourtool.events.deltas import StreamEvent
-from yourtool.json_schema import SchemaResult
+from yourtool.foundation.json_schema import SchemaResult
 from yourtool.models import Model
 from yourtool.providers.base import Request, SdkVendor, Transport
 from yourtool.providers.model_lists import fetch_model_list
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.replies.body_decoder import BodyDecoder, SseEvent
 from yourtool.providers.requests.tool_schema import lower_schema, remember_schemas
+from yourtool.settings.config import Api
 
 if TYPE_CHECKING:  # imported with the first dialect
     from yourtool.providers.replies.reply import Reply

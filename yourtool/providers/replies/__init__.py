@@ -1,6 +1,11 @@
-"""Parse replies: bytes into events, events into a message, error responses into errors."""
+"""Parse replies: bytes into events, events into a message, error responses into errors.
 
-from yourtool.late_modules import late_modules
+Where a change goes:
+
+- which pieces of a reply become one event: `providers/replies/joined_text.py`
+"""
+
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # until a request fails
     __name__,

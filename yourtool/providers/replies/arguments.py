@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from yourtool.text import storable_json
+from yourtool.foundation.text import storable_json
 
 _TOKENS = re.compile(r'\\.?|["{}]', re.DOTALL)
 _WHITESPACE = " \t\r\n"

@@ -20,6 +20,7 @@ from yourtool.events.deltas import (
     ToolUseInputDelta,
     ToolUseStart,
 )
+from yourtool.foundation.text import encodable, storable
 from yourtool.messages.blocks import (
     ContentBlock,
     RedactedThinkingBlock,
@@ -29,7 +30,6 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.metadata import ToolInputError
 from yourtool.providers.replies.arguments import ArgumentsScanner, parse_arguments
-from yourtool.text import encodable, storable
 
 MAX_CHARACTERS = 4_000_000
 """Largest reply: several times what any model can generate."""

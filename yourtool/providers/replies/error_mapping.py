@@ -18,7 +18,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from yourtool.amounts import format_duration
 from yourtool.errors import (
     AdapterError,
     AuthError,
@@ -30,10 +29,11 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
+from yourtool.foundation.amounts import format_duration
+from yourtool.foundation.text import storable, storable_json
 from yourtool.messages.blocks import canonical_json
 from yourtool.providers.json_access import decode, mapping, objects, text
 from yourtool.providers.replies.response_headers import parse_wait
-from yourtool.text import storable, storable_json
 
 MESSAGE_LIMIT = 600
 """Longest message of a provider that is stored, in characters."""

@@ -21,6 +21,7 @@ from yourtool.events.deltas import (
     TokenUsage,
     UsageUpdate,
 )
+from yourtool.foundation.text import encodable, storable, storable_json
 from yourtool.messages.metadata import StopReason, ToolInputError
 from yourtool.providers.base import Request
 from yourtool.providers.provider_extras import scope_of
@@ -35,7 +36,6 @@ from yourtool.providers.replies.block_builders import (
 )
 from yourtool.providers.replies.endings import final_usage
 from yourtool.providers.replies.response_headers import parse_receipt
-from yourtool.text import encodable, storable, storable_json
 
 _log = logging.getLogger(__name__)
 _G = TypeVar("_G", TextBuilder, ThinkingBuilder)

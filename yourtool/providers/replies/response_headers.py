@@ -10,8 +10,8 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from yourtool.foundation.text import storable
 from yourtool.messages.usage import RateLimits, Receipt
-from yourtool.text import storable
 
 _MAX_ID_LENGTH = 200
 """Longest id that is stored, in characters."""

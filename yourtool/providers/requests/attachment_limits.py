@@ -14,8 +14,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.blobs import get_blob_size, is_blob
 from yourtool.errors import BlobError
+from yourtool.foundation.text import printable
+from yourtool.messages.blobs import get_blob_size, is_blob
 from yourtool.messages.blocks import (
     ContentBlock,
     DocumentBlock,
@@ -33,7 +34,6 @@ from yourtool.providers.base import FileRoots
 from yourtool.providers.dropped_blocks import DropCallback, DropLog
 from yourtool.providers.requests.media_parts import format_mib, media_support
 from yourtool.providers.requests.placeholders import placeholder_for
-from yourtool.text import printable
 
 _TEXT_SIZE_STEP = 2**20
 """Bytes; the size of the text is rounded up to this, so the selection rarely changes."""

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError
+from yourtool.messages.blobs import is_blob, read_blob
 from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, MediaBlock
 from yourtool.messages.message import Message
 from yourtool.models import AdapterCapabilities

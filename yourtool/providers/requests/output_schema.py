@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from yourtool.json_schema import map_parts
+from yourtool.foundation.json_schema import map_parts
 from yourtool.messages.blocks import canonical_json
 
 SCHEMA_NAME = "reply"

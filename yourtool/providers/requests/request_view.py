@@ -14,7 +14,7 @@ from operator import is_
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.config import ThinkingOnSwap
+from yourtool.foundation.text import storable
 from yourtool.messages.blocks import (
     ContentBlock,
     MediaBlock,
@@ -36,7 +36,7 @@ from yourtool.models import Model
 from yourtool.providers.base import Request
 from yourtool.providers.dropped_blocks import DropCallback, DropLog
 from yourtool.providers.requests.placeholders import EMPTY_MESSAGE
-from yourtool.text import storable
+from yourtool.settings.config import ThinkingOnSwap
 
 _INTERRUPTIONS = {
     MessageStatus.CANCELLED: "This call was not run: the user stopped the turn.",

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from yourtool.json_schema import (
+from yourtool.foundation.json_schema import (
     ANNOTATIONS,
     SchemaResult,
     append_loss,

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import httpx2
 from msgspec import Struct
 
-from yourtool.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
+from yourtool.foundation.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.providers.base import WireResponse
 from yourtool.providers.json_access import decode
 from yourtool.providers.transports import certificates

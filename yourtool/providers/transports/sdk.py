@@ -13,11 +13,11 @@ from typing import Any, Literal
 import httpx2
 from msgspec import Struct
 
-from yourtool.credentials import Secret
-from yourtool.decompression import CompressionError
 from yourtool.errors import AuthError
+from yourtool.foundation.decompression import CompressionError
 from yourtool.providers.base import SdkVendor
 from yourtool.providers.transports.exchange import ClientTransport, Timeouts
+from yourtool.settings.credentials import Secret
 
 _STREAM_RAW = {"X-Stainless-Raw-Response": "stream"}
 """Set by `with_streaming_response` of both SDKs: return the response unread."""

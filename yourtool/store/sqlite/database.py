@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from yourtool.errors import DamagedStoreError, FullDiskError, StoreError
-from yourtool.files import path_exists
+from yourtool.foundation.files import path_exists
 from yourtool.store.sqlite import health
 from yourtool.store.sqlite.fulltext import stored_words
 from yourtool.store.sqlite.reserve import Reserve

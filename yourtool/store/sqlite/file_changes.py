@@ -8,7 +8,7 @@ from sqlite3 import Connection
 import msgspec
 
 from yourtool.events.files import FileChangeFailed, FilesChanged
-from yourtool.file_images import RecordedChange
+from yourtool.foundation.file_images import RecordedChange
 from yourtool.store.journal import ChangeFilter, StoredChange
 from yourtool.store.sqlite.row_codec import to_microseconds
 

@@ -15,7 +15,7 @@ from collections.abc import Generator
 from pathlib import Path
 from urllib.parse import quote
 
-from yourtool.files import path_exists
+from yourtool.foundation.files import path_exists
 
 SMALL_BYTES = 32 * 2**20
 """Files up to this size are checked at every start, which takes some 50 ms at most."""

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from yourtool.amounts import Spending
+from yourtool.foundation.amounts import Spending
 from yourtool.messages.blocks import ContentBlock
 from yourtool.messages.codec import decode_content, require_shallow
 from yourtool.messages.message import Role

@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from yourtool.files import path_exists
+from yourtool.foundation.files import path_exists
 
 RESERVE_BYTES = 1024 * 1024
 _ENOUGH_BYTES = 32 * RESERVE_BYTES

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 
-from yourtool.amounts import Spending
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallFailed
+from yourtool.foundation.amounts import Spending
 from yourtool.messages.message import Message
 from yourtool.store.base import (
     EVERYTHING,

@@ -1,1 +1,8 @@
-"""The client of MCP servers, the only user of the library `mcp`; nothing else needs this folder."""
+"""The client of MCP servers, the only user of the library `mcp`; nothing else needs this folder.
+
+Where a change goes:
+
+- what MCP servers send: `tools/mcp/connection.py` (messages), `tools/servers/tool.py` (results),
+  `projection.py` (names)
+- which addresses a login of an MCP server can name: `tools/mcp/login_addresses.py`
+"""

@@ -8,7 +8,7 @@ from yourtool.tools.mcp.client_credentials import build_login
 from yourtool.tools.mcp.connection import serve_child, serve_url
 from yourtool.tools.mcp.oauth import StoredLogin
 from yourtool.tools.mcp.transport import StdioTransport
-from yourtool.tools.process import ShellCommand
+from yourtool.tools.processes.process import ShellCommand
 from yourtool.tools.servers.client import Address, AskAddress, Owner
 from yourtool.tools.servers.logins import Logins
 

@@ -24,7 +24,7 @@ from mcp.client.auth.extensions.client_credentials import (
 from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
-from yourtool.tables import is_table
+from yourtool.settings.tables import is_table
 from yourtool.tools.servers.settings import McpSettingsError
 
 _ALGORITHMS = ("RS256", "ES256", "EdDSA")

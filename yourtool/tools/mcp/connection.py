@@ -22,8 +22,8 @@ from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from yourtool import __version__
-from yourtool.decompression import ACCEPTED
-from yourtool.text import printable
+from yourtool.foundation.decompression import ACCEPTED
+from yourtool.foundation.text import printable
 from yourtool.tools.mcp.login_addresses import LoginAddresses, RefusedAddressError
 from yourtool.tools.mcp.questions import Answer, ask_address, ask_form
 from yourtool.tools.mcp.responses import limit_response

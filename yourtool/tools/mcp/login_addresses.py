@@ -18,7 +18,7 @@ from enum import IntEnum
 
 import httpx2
 
-from yourtool.text import printable
+from yourtool.foundation.text import printable
 from yourtool.tools.servers.calls import ServerConnectionError
 
 FindAddresses = Callable[[str], Awaitable[list[str]]]

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from yourtool.tables import is_table
-from yourtool.text import printable
+from yourtool.foundation.text import printable
+from yourtool.settings.tables import is_table
 from yourtool.tools.base import AskText
 
 _MAX_FIELDS, _MAX_ATTEMPTS = 20, 3

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, AsyncIterable
 
 import httpx2
 
-from yourtool.decompression import CompressionError, decompress
-from yourtool.json_sizes import MAX_PARTS, has_too_many_parts
+from yourtool.foundation.decompression import CompressionError, decompress
+from yourtool.foundation.json_sizes import MAX_PARTS, has_too_many_parts
 
 MAX_MESSAGE_BYTES = 8 * 2**20
 """Maximum size of a message; the event loop validates it, so it takes a fraction of a second."""

@@ -13,8 +13,8 @@ import mcp_types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
-from yourtool.tools.line_peer import LinePeer
-from yourtool.tools.process import ShellCommand
+from yourtool.tools.processes.line_peer import LinePeer
+from yourtool.tools.processes.process import ShellCommand
 
 _Incoming: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
 _Outgoing: TypeAlias = MemoryObjectSendStream[SessionMessage]

@@ -2,7 +2,7 @@
 
 from msgspec import Struct, field
 
-from yourtool.line_diff import format_unified
+from yourtool.foundation.line_diff import format_unified
 from yourtool.tools.protection.entries import Entry, Tree
 
 _MAX_DIFF_CHARACTERS = 200_000

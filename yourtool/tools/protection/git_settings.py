@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from yourtool.git.harmless_settings import HARMLESS_SECTIONS, OF_BRANCHES, is_harmless_setting
 from yourtool.git.repositories import Repository
-from yourtool.guardian import build_prefix
-from yourtool.tools.git_program import GitError, GitRunner
+from yourtool.process.guardian import build_prefix
+from yourtool.tools.git.git_program import GitError, GitRunner
 
 SECONDS = 5.0
 _MAX_EDITS = 100

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.files import may_exist
+from yourtool.foundation.files import may_exist
 from yourtool.git.repositories import parse_git_file
 from yourtool.tools.protection.comparison import Difference
 from yourtool.tools.protection.entries import Entry, Tree

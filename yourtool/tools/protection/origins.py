@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from yourtool.git.repositories import Repository
-from yourtool.tools.git_program import GitError, GitRunner
+from yourtool.tools.git.git_program import GitError, GitRunner
 from yourtool.tools.protection.entries import Entry, is_executable
 from yourtool.tools.protection.verified_objects import (
     NO_FORGERY,

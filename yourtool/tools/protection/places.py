@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from yourtool.git.config import iter_named_files, read_addresses
 from yourtool.git.repositories import (
     Repository,
     is_bare,
@@ -22,7 +23,6 @@ from yourtool.permissions.protected_places import (
     has_protected_entries,
     is_protected,
 )
-from yourtool.permissions.shell.git_config import iter_named_files, read_addresses
 from yourtool.tools.protection.reading import Choice, Stamp, everything, get_stamp, is_settled
 
 BARE_FILES = frozenset({"head", "config", "config.worktree", "commondir", "packed-refs"})

@@ -12,10 +12,10 @@ from contextlib import contextmanager, suppress
 from typing import Protocol, TypeAlias
 
 from yourtool.permissions.own_directories import identity
-from yourtool.tools.directory_opening import LIST, READ, open_real_directory
-from yourtool.tools.path_resolution import file_kind
 from yourtool.tools.protection.entries import Entry, Tree, join
-from yourtool.tools.replacing import is_temporary_name
+from yourtool.tools.workspace.directory_opening import LIST, READ, open_real_directory
+from yourtool.tools.workspace.path_resolution import file_kind
+from yourtool.tools.workspace.replacing import is_temporary_name
 
 MAX_FILE_BYTES = 2**20
 """The content of a larger file is not remembered."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from yourtool.git.config import parse_addresses
 from yourtool.permissions.protected_places import folded_name
-from yourtool.permissions.shell.git_config import parse_addresses
 from yourtool.tools.protection.changes import Change, Outcome
 from yourtool.tools.protection.comparison import Difference, find_differences, split
 from yourtool.tools.protection.entries import Entry, Tree, find_above, is_known, with_places

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.git.config import own_files
 from yourtool.git.repositories import Repository, find_repository, is_bare
 from yourtool.permissions.protected_places import is_protected
-from yourtool.permissions.shell.git_config import own_files
 from yourtool.tools.protection.entries import Tree
 from yourtool.tools.protection.places import (
     InnerRepositories,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from yourtool.tools.git_program import GitRunner
+from yourtool.tools.git.git_program import GitRunner
 
 NO_FORGERY = ("-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false")
 """Options against files that commands can write and that name parents of commits."""

@@ -13,10 +13,10 @@ from contextlib import suppress
 from msgspec import Struct
 
 from yourtool.permissions.own_directories import identity
-from yourtool.tools.directory_opening import CREATE, DIRECTORY
 from yourtool.tools.protection.entries import Entry, Tree, is_known, join
 from yourtool.tools.protection.reading import TreeReader, open_parent
-from yourtool.tools.replacing import new_temporary_name
+from yourtool.tools.workspace.directory_opening import CREATE, DIRECTORY
+from yourtool.tools.workspace.replacing import new_temporary_name
 
 _ATTEMPTS = 32
 """Maximum attempts while another process puts something else at the same place."""

@@ -1,18 +1,17 @@
-"""The sandbox of commands: bubblewrap, else Landlock, else none."""
+"""The sandbox of commands: bubblewrap, else Landlock, else none.
 
-from yourtool.late_modules import late_modules
+Where a change goes:
+
+- what the start names because it cannot work in a workspace: `tools/sandbox/workspace_problems.py`
+"""
+
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # a session can do without commands
     __name__,
-    "blocks",
-    "caches",
     "confinement",
-    "downloads",
-    "enclosed_network",
     "enclosure",
     "host_needs",
     "layout",
-    "ports",
     "probes",
-    "yaml_secrets",
 )

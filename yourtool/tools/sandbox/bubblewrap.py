@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from yourtool.files import is_file
+from yourtool.foundation.files import is_file
 from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
 
 _DIRECTORIES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")

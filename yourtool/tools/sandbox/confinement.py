@@ -11,11 +11,11 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.sandbox_config import SandboxLevel
-from yourtool.tools.process import ShellCommand
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.processes.process import ShellCommand
 from yourtool.tools.sandbox import bubblewrap, landlock, seatbelt, seccomp
-from yourtool.tools.sandbox.caches import build_cache_variables
 from yourtool.tools.sandbox.enclosure import hold
+from yourtool.tools.sandbox.home.caches import build_cache_variables
 from yourtool.tools.sandbox.layout import Layout
 
 _LOADER_VARIABLES = ("LD_", "DYLD_", "GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")

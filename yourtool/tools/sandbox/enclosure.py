@@ -23,8 +23,8 @@ from typing import Any, BinaryIO
 
 from msgspec.structs import replace
 
-from yourtool.files import is_in, real_path
-from yourtool.tools.process import ShellCommand, StandardStreams
+from yourtool.foundation.files import is_in, real_path
+from yourtool.tools.processes.process import ShellCommand, StandardStreams
 from yourtool.tools.sandbox import bubblewrap, seccomp
 from yourtool.tools.sandbox.enclosed_process import EnclosedProcess
 from yourtool.tools.sandbox.layout import Layout, find_homes, find_sockets

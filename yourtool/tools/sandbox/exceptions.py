@@ -15,7 +15,7 @@ from yourtool.permissions.rules import (
     get_place,
 )
 from yourtool.permissions.shell import coverage
-from yourtool.sandbox_config import SandboxConfig
+from yourtool.settings.sandbox_config import SandboxConfig
 
 _TOOL = "shell"
 

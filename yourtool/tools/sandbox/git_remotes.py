@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from yourtool.effects import NetworkOffer
-from yourtool.files import real_path
+from yourtool.foundation.files import real_path
+from yourtool.git.config import read_addresses
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.hosts import parse_host
-from yourtool.permissions.shell.git_config import read_addresses
 
 _WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
 _OF_REMOTES = frozenset({"fetch", "pull", "push", "ls-remote"})

@@ -7,10 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from yourtool.files import is_in
+from yourtool.foundation.files import is_in
+from yourtool.git.config import iter_all_settings
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.shell.expanded_commands import get_name, iter_expanded
-from yourtool.permissions.shell.git_config import iter_all_settings
 from yourtool.permissions.shell.writes import find_protected_write
 
 _SIGNS: Mapping[str, Sequence[str]] = {

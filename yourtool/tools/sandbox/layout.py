@@ -16,12 +16,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.files import is_in
+from yourtool.foundation.files import is_in
 from yourtool.permissions.credential_files import DIRECTORIES, PAIRS, credential_names
-from yourtool.tools.sandbox import home as homes
 from yourtool.tools.sandbox import names
-from yourtool.tools.sandbox.git_files import find_named_by_git
-from yourtool.tools.sandbox.home_settings import Limits, find_real_place
+from yourtool.tools.sandbox.home import home as homes
+from yourtool.tools.sandbox.home.git_files import find_named_by_git
+from yourtool.tools.sandbox.home.home_settings import Limits, find_real_place
 from yourtool.tools.sandbox.repositories import find_writable_repository, is_directory
 
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - replaced, not used

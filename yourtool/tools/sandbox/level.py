@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
-from yourtool.tools.process import ShellCommand
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.tools.processes.process import ShellCommand
 from yourtool.tools.sandbox import confinement, layout, probes
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.guardian import build_prefix
-from yourtool.tools.process import ShellCommand
+from yourtool.process.guardian import build_prefix
+from yourtool.tools.processes.process import ShellCommand
 from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
 from yourtool.tools.sandbox.repositories import find_writable_repository
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.files import is_file, read_small_file
+from yourtool.foundation.files import is_file, read_small_file
+from yourtool.git.config import read_settings
 from yourtool.git.repositories import Repository, open_repository
-from yourtool.permissions.shell.git_config import read_settings
 
 _MAX_PATH_BYTES = 4_096
 

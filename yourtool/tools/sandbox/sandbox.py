@@ -16,34 +16,33 @@ from msgspec.structs import replace
 
 from yourtool.effects import NetworkOffer
 from yourtool.errors import ToolError
-from yourtool.files import expand_home, is_directory, is_read_only, path_exists, real_path
+from yourtool.foundation.files import (
+    expand_home,
+    is_directory,
+    is_read_only,
+    path_exists,
+    real_path,
+)
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.hosts import allows_host
-from yourtool.permissions.shell.syntax import may_name
-from yourtool.sandbox_config import SandboxConfig, SandboxLevel
-from yourtool.tools.process import ShellCommand
-from yourtool.tools.sandbox import (
-    caches,
-    confinement,
-    downloads,
-    enclosed_network,
-    enclosure,
-    host_needs,
-    layout,
-    ports,
-)
+from yourtool.permissions.shell.lines.syntax import may_name
+from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.tools.processes.process import ShellCommand
+from yourtool.tools.sandbox import confinement, enclosure, host_needs, layout
 from yourtool.tools.sandbox.exceptions import Exceptions
 from yourtool.tools.sandbox.git_outside import GitOutside
 from yourtool.tools.sandbox.guarded_places import GuardedPlaces
+from yourtool.tools.sandbox.home import caches
 from yourtool.tools.sandbox.level import LevelMeter, Measurement, describe_level
-from yourtool.tools.sandbox.refusals import Refusal, Refusals
+from yourtool.tools.sandbox.network import downloads, enclosed_network, ports
+from yourtool.tools.sandbox.network.refusals import Refusal, Refusals
 from yourtool.tools.sandbox.single_commands import SingleCommands
 
 if TYPE_CHECKING:
-    from yourtool.tools.sandbox.enclosed_network import EnclosedNetwork
     from yourtool.tools.sandbox.enclosure import Enclosure
     from yourtool.tools.sandbox.layout import Layout
-    from yourtool.tools.sandbox.ports import Servers
+    from yourtool.tools.sandbox.network.enclosed_network import EnclosedNetwork
+    from yourtool.tools.sandbox.network.ports import Servers
 
 _ATTEMPTS = 2
 _ENCLOSED = (SandboxLevel.FULL, SandboxLevel.PARTIAL)

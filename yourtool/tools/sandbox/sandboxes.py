@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from yourtool.sandbox_config import SandboxConfig
+from yourtool.settings.sandbox_config import SandboxConfig
 from yourtool.tools.sandbox.level import LevelMeter
 from yourtool.tools.sandbox.sandbox import Sandbox
 

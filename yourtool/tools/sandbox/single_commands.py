@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from yourtool.guardian import build_prefix
-from yourtool.sandbox_config import SandboxLevel
-from yourtool.tools.process import ShellCommand
+from yourtool.process.guardian import build_prefix
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.processes.process import ShellCommand
 from yourtool.tools.sandbox import confinement, layout
 from yourtool.tools.sandbox.level import LevelMeter
 

@@ -1,9 +1,16 @@
 """MCP servers, other programs that offer tools: settings, states, tools, and what was accepted.
 
 The client that connects to them is `yourtool/tools/mcp`, which `client.py` loads.
+
+Where a change goes:
+
+- a field of `mcp.json`: `tools/servers/settings.py`, `docs/mcp.md`; which files:
+  `agent/tool_servers.py`
+- when an MCP server runs and is offered: `tools/servers/server.py` (states), `acceptance.py`
+  (answers)
 """
 
-from yourtool.late_modules import late_modules
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # until a server is configured
     __name__, "acceptance", "server", "servers", "settings", "tool"

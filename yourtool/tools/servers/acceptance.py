@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.errors import ConfigError
-from yourtool.files import lock_directory, replace_file
-from yourtool.line_diff import format_unified
+from yourtool.foundation.files import lock_directory, replace_file
+from yourtool.foundation.line_diff import format_unified
 from yourtool.tools.servers.settings import ServerSettings
 
 FILE_NAME = "mcp_accepted.json"

@@ -8,9 +8,9 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from msgspec import Struct
 
-from yourtool.extras import build_install_command
+from yourtool.foundation.extras import build_install_command
 from yourtool.tools.base import AskText
-from yourtool.tools.process import ShellCommand
+from yourtool.tools.processes.process import ShellCommand
 from yourtool.tools.servers.calls import CallFailedError, ForeignResult
 from yourtool.tools.servers.logins import Logins
 from yourtool.tools.servers.offers import Offers

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.errors import ConfigError
-from yourtool.files import lock_directory, replace_file
+from yourtool.foundation.files import lock_directory, replace_file
 
 FILE_NAME = "mcp_logins.json"
 SCHEMA_VERSION = 1

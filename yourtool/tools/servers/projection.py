@@ -9,9 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from yourtool.effects import ToolDefinition
-from yourtool.json_schema import resolve_schema
+from yourtool.foundation.json_schema import resolve_schema
+from yourtool.foundation.text import printable
 from yourtool.permissions.rules import SERVER_PREFIX
-from yourtool.text import printable
 from yourtool.tools.servers.settings import ServerSettings
 
 MAX_TOOLS = 500

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from yourtool.errors import YourtoolError
-from yourtool.files import real_path
+from yourtool.foundation.files import real_path
 from yourtool.tools.base import AskText
-from yourtool.tools.environments import Environments
-from yourtool.tools.process import ShellCommand
+from yourtool.tools.commands.workspace_programs import uses_workspace
+from yourtool.tools.processes.environments import Environments
+from yourtool.tools.processes.process import ShellCommand
 from yourtool.tools.servers import tool as tools
 from yourtool.tools.servers.acceptance import Acceptance, describe_difference
 from yourtool.tools.servers.calls import (
@@ -39,7 +40,6 @@ from yourtool.tools.servers.logins import Logins
 from yourtool.tools.servers.offers import ForeignPrompt, Offers
 from yourtool.tools.servers.projection import ForeignTool, ProjectedTool, project_tools
 from yourtool.tools.servers.settings import McpSettingsError, ServerSettings
-from yourtool.tools.workspace_programs import uses_workspace
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.sandbox import Sandbox

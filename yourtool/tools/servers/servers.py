@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
+from yourtool.foundation.suggestions import find_closest
 from yourtool.permissions.rules import SERVER_PREFIX
 from yourtool.providers.estimate import estimate_text
-from yourtool.suggestions import find_closest
 from yourtool.tools.servers import tool
 from yourtool.tools.servers.client import find_missing_client
 from yourtool.tools.servers.offers import ForeignPrompt

@@ -19,12 +19,12 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from yourtool.config import Problem
 from yourtool.effects import SideEffects
 from yourtool.errors import UsageError
-from yourtool.sandbox_config import HostSpec
-from yourtool.suggestions import find_closest
-from yourtool.tables import is_table
+from yourtool.foundation.suggestions import find_closest
+from yourtool.settings.config import Problem
+from yourtool.settings.sandbox_config import HostSpec
+from yourtool.settings.tables import is_table
 
 PROJECT_FILE = ".mcp.json"
 CALL_SECONDS = 300.0

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from yourtool.amounts import format_size
 from yourtool.errors import ToolError
+from yourtool.foundation.amounts import format_size
+from yourtool.foundation.text import printable
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
-from yourtool.text import printable
 from yourtool.tools.base import AskText, ToolContext, ToolOutput
-from yourtool.tools.output import CommandOutput
+from yourtool.tools.processes.output import CommandOutput
 from yourtool.tools.schema_tool import SchemaTool
 from yourtool.tools.servers.calls import ASKING_SECONDS, ForeignResult
 from yourtool.tools.servers.projection import ProjectedTool

@@ -1,6 +1,6 @@
 """Unified diffs on the screen."""
 
-from yourtool.late_modules import late_modules
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # until a change
     __name__,

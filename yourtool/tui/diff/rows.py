@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from yourtool.text import printable
+from yourtool.foundation.text import printable
 from yourtool.tui.diff.parsing import (
     Change,
     DiffRow,
@@ -20,7 +20,7 @@ from yourtool.tui.diff.parsing import (
 )
 from yourtool.tui.diff.syntax import HunkSide
 from yourtool.tui.diff.word_marks import Range, find_changed_words
-from yourtool.tui.styled_lines import (
+from yourtool.tui.lines.styled_lines import (
     HighlighterFactory,
     Source,
     Span,

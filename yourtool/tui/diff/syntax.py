@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from yourtool.tui.styled_lines import Highlighter, HighlighterFactory, Span
+from yourtool.tui.lines.styled_lines import Highlighter, HighlighterFactory, Span
 
 _BLOCK = 64
 """Lines that are highlighted with the state of one highlighter."""

@@ -10,6 +10,17 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
+from yourtool.tui.lines.styled_lines import (
+    Highlighter,
+    HighlighterFactory,
+    Source,
+    Span,
+    StyledLine,
+    cell_width,
+    expand_tabs,
+    wrap,
+    wrap_with_separators,
+)
 from yourtool.tui.markdown.block_starts import (
     ITEM,
     QUOTE,
@@ -26,17 +37,6 @@ from yourtool.tui.markdown.containers import (
 )
 from yourtool.tui.markdown.inline import parse_inline
 from yourtool.tui.markdown.table import Table, parse_alignments
-from yourtool.tui.styled_lines import (
-    Highlighter,
-    HighlighterFactory,
-    Source,
-    Span,
-    StyledLine,
-    cell_width,
-    expand_tabs,
-    wrap,
-    wrap_with_separators,
-)
 
 SETTLE_LENGTH = 2000
 """Characters after which a paragraph is settled, except its last row, at the next break."""

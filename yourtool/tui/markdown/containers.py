@@ -6,8 +6,8 @@ Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#container-blocks).
 import re
 from typing import NamedTuple
 
+from yourtool.tui.lines.styled_lines import Span, cell_width
 from yourtool.tui.markdown.block_starts import ITEM, QUOTE, is_rule
-from yourtool.tui.styled_lines import Span, cell_width
 
 MAX_NESTING = 16
 """Depth of nested quotes and list items; the markers of deeper ones are shown as text."""

@@ -11,8 +11,8 @@ from collections import Counter, deque
 
 from msgspec import Struct, field
 
-from yourtool.text import printable
-from yourtool.tui.styled_lines import Span
+from yourtool.foundation.text import printable
+from yourtool.tui.lines.styled_lines import Span
 
 _SPECIAL = re.compile(r"[\\`*_~\[<&]|https?://")
 

@@ -5,13 +5,13 @@ block, with the incomplete last line, is rendered with every piece. The final ro
 how the text was split.
 """
 
-from yourtool.text import printable
+from yourtool.foundation.text import printable
+from yourtool.tui.lines.styled_lines import HighlighterFactory, StyledLine
 from yourtool.tui.markdown.blocks import (
     MAX_LINE_LENGTH,
     SETTLE_LENGTH,
     BlockParser,
 )
-from yourtool.tui.styled_lines import HighlighterFactory, StyledLine
 
 
 class MarkdownStream:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Literal, TypeAlias
 
+from yourtool.tui.lines.styled_lines import Span, cell_width, wrap
 from yourtool.tui.markdown.inline import parse_inline
-from yourtool.tui.styled_lines import Span, cell_width, wrap
 
 Align: TypeAlias = Literal["left", "right", "center"]
 Cell: TypeAlias = list[Span]

@@ -1,6 +1,11 @@
-"""The chat screen and the modal screens above it."""
+"""The chat screen and the modal screens above it.
 
-from yourtool.late_modules import late_modules
+Where a change goes:
+
+- an attachment of a prompt: a chip of the `Draft`, inserted by `tui/screens/attachments.py`
+"""
+
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # opened by keys and commands
     __name__,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import ShellLine, parse_input
 from yourtool.agent.input import file_paths
-from yourtool.blobs import store_media
 from yourtool.errors import UsageError, YourtoolError
+from yourtool.messages.blobs import store_media
 from yourtool.messages.blocks import MediaBlock
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.sessions import require_session

@@ -7,11 +7,11 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from yourtool.agent.commands.base import CallChanges, FileChange
-from yourtool.text import printable
-from yourtool.tui.active_keys import bindings, build_hint
+from yourtool.foundation.text import printable
 from yourtool.tui.diff.rows import Diff
+from yourtool.tui.keys.active_keys import bindings, build_hint
+from yourtool.tui.lines.styled_lines import BLANK, HighlighterFactory, StyledLine, truncate
 from yourtool.tui.screens.dialog import Dialog
-from yourtool.tui.styled_lines import BLANK, HighlighterFactory, StyledLine, truncate
 from yourtool.tui.widgets.styled_text import StyledText
 
 

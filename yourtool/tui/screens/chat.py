@@ -15,22 +15,22 @@ from textual.widgets import TextArea
 from yourtool.agent.commands.base import Invocation
 from yourtool.effects import Confirmation, Decision
 from yourtool.events.catalog import Event
-from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.models import DEMO
-from yourtool.tui.active_keys import bindings, describe_keys
-from yourtool.tui.completer import Completer
-from yourtool.tui.drafts import Draft
-from yourtool.tui.message_queue import QueuedMessage
-from yourtool.tui.pending_attachments import PendingAttachments
-from yourtool.tui.prompt_input import PromptInput
+from yourtool.process.memory import SHORTAGE, is_shortage
+from yourtool.tui.input.completer import Completer
+from yourtool.tui.input.drafts import Draft
+from yourtool.tui.input.message_queue import QueuedMessage
+from yourtool.tui.input.pending_attachments import PendingAttachments
+from yourtool.tui.input.prompt_input import PromptInput
+from yourtool.tui.input.turn_runner import TurnRunner
+from yourtool.tui.keys.active_keys import bindings, describe_keys
+from yourtool.tui.lines.styled_lines import HighlighterFactory
 from yourtool.tui.screens import early_actions, report
 from yourtool.tui.screens.mention_preview import MentionPreview
 from yourtool.tui.screens.session_status import SessionStatus, go_back_hint, quit_hint
 from yourtool.tui.screens.urgent_painting import UrgentScreen
-from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript.paged_transcript import PagedTranscript
 from yourtool.tui.transcript.timeline import Timeline
-from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.approval import ApprovalPrompt
 from yourtool.tui.widgets.completion import CompletionList
 from yourtool.tui.widgets.key_mode import KeyMode

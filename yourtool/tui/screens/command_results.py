@@ -3,7 +3,6 @@
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import session_list
 from yourtool.agent.commands.base import (
     Choose,
     CommandResult,
@@ -23,11 +22,12 @@ from yourtool.agent.commands.base import (
     StartSession,
     StartTurn,
 )
+from yourtool.agent.commands.sessions import session_list
 from yourtool.errors import YourtoolError
 from yourtool.events.branches import BranchSelected
 from yourtool.events.deltas import Notice
 from yourtool.events.sessions import SessionRenamed
-from yourtool.tui.drafts import fold_text
+from yourtool.tui.input.drafts import fold_text
 from yourtool.tui.screens import changes as changes_screen
 from yourtool.tui.screens import dialog, picker, report, swap, tree
 from yourtool.tui.screens.attachments import warn_unsupported

@@ -8,9 +8,9 @@ from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Input, Static
 
-from yourtool.text import printable
-from yourtool.tui.active_keys import bindings, build_hint, join_hints
-from yourtool.tui.keystroke_guard import SEEN_SECONDS
+from yourtool.foundation.text import printable
+from yourtool.tui.keys.active_keys import bindings, build_hint, join_hints
+from yourtool.tui.keys.keystroke_guard import SEEN_SECONDS
 
 
 class Dialog(ModalScreen[ScreenResultType]):

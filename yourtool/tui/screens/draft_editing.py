@@ -10,11 +10,11 @@ from textual.worker import Worker
 
 from yourtool.effects import Confirmation
 from yourtool.errors import UsageError
-from yourtool.terminal_modes import Settings
-from yourtool.text import printable
-from yourtool.tui.approval_text import get_editable
-from yourtool.tui.drafts import fold_unless_displayable
-from yourtool.tui.external_editor import EditedText, TextFile, edit_text, find_editor
+from yourtool.foundation.text import printable
+from yourtool.process.terminal_modes import Settings
+from yourtool.tui.input.drafts import fold_unless_displayable
+from yourtool.tui.input.external_editor import EditedText, TextFile, edit_text, find_editor
+from yourtool.tui.questions.approval_text import get_editable
 from yourtool.tui.screens.chat import ChatScreen
 
 

@@ -7,9 +7,9 @@ from textual.screen import Screen
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.modes import next_mode
 from yourtool.agent.commands.parser import parse_input
-from yourtool.config import Mode
-from yourtool.tui.prompt_history import history_choices
-from yourtool.tui.prompt_input import PromptInput
+from yourtool.settings.config import Mode
+from yourtool.tui.input.prompt_history import history_choices
+from yourtool.tui.input.prompt_input import PromptInput
 from yourtool.tui.screens import picker
 from yourtool.tui.widgets.prompt import Prompt
 

@@ -9,16 +9,16 @@ from textual.containers import VerticalScroll
 from textual.widgets import TextArea
 
 from yourtool.agent.commands.base import Section
-from yourtool.tui.active_keys import get_keymap
-from yourtool.tui.key_bindings import PLACE_TITLES, KeyPlace
-from yourtool.tui.key_names import (
+from yourtool.tui.keys.active_keys import get_keymap
+from yourtool.tui.keys.key_bindings import PLACE_TITLES, KeyPlace
+from yourtool.tui.keys.key_names import (
     KeyNameError,
     format_key_name,
     get_key_label,
     get_same_input,
     parse_key,
 )
-from yourtool.tui.keymap import find_actions
+from yourtool.tui.keys.keymap import find_actions
 from yourtool.tui.screens.dialog import Dialog
 from yourtool.tui.screens.report import Rows
 

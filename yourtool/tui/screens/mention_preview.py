@@ -8,7 +8,7 @@ from textual.screen import Screen
 
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import ShellLine, parse_input
-from yourtool.tui.drafts import may_mention_files
+from yourtool.tui.input.drafts import may_mention_files
 from yourtool.tui.widgets.notices import Banner
 
 if TYPE_CHECKING:  # the core opens after the first paint

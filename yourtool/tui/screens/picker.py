@@ -12,10 +12,10 @@ from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from yourtool.agent.commands.base import Choice, ChoiceAction, Previewer
-from yourtool.text import printable
-from yourtool.tui.active_keys import bindings, build_hint, join_hints, shorten_hints
-from yourtool.tui.choice_filter import ChoiceFilter
-from yourtool.tui.choice_rows import Row, RowFormat, group_choices
+from yourtool.foundation.text import printable
+from yourtool.tui.input.choice_filter import ChoiceFilter
+from yourtool.tui.keys.active_keys import bindings, build_hint, join_hints, shorten_hints
+from yourtool.tui.lines.choice_rows import Row, RowFormat, group_choices
 from yourtool.tui.screens.dialog import Chooser
 from yourtool.tui.textual_internals.app import bind_key
 from yourtool.tui.widgets.choice_preview import ChoicePreview

@@ -5,10 +5,10 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from yourtool.agent.commands.base import Section
-from yourtool.text import printable
-from yourtool.tui.active_keys import bindings, build_hint
+from yourtool.foundation.text import printable
+from yourtool.tui.keys.active_keys import bindings, build_hint
+from yourtool.tui.lines.styled_lines import wrap
 from yourtool.tui.screens.dialog import Dialog
-from yourtool.tui.styled_lines import wrap
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 MIN_TEXT = 24

@@ -6,17 +6,17 @@ from typing import TypeAlias, cast
 
 from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Choice, Section
-from yourtool.config import AUTO_THEME
 from yourtool.errors import UsageError
 from yourtool.paths import resolve_paths
-from yourtool.saved_settings import save_setting, split_save_option
-from yourtool.tui.active_keys import describe_keys
-from yourtool.tui.drafts import Draft
+from yourtool.settings.config import AUTO_THEME
+from yourtool.settings.saved_settings import save_setting, split_save_option
+from yourtool.tui.input.drafts import Draft
+from yourtool.tui.keys.active_keys import describe_keys
 from yourtool.tui.screens import key_inspector, picker, report
 from yourtool.tui.screens.attachments import attach_file, paste_clipboard
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.theme_choice import ThemeChosen, get_chosen_name, list_candidates
-from yourtool.tui.themes import find_theme_names, load_named_theme
+from yourtool.tui.theme.theme_choice import ThemeChosen, get_chosen_name, list_candidates
+from yourtool.tui.theme.themes import find_theme_names, load_named_theme
 
 ScreenCommand: TypeAlias = Callable[[ChatScreen, str], Awaitable[None]]
 

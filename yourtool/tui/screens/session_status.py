@@ -9,12 +9,13 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from yourtool.agent.history.headroom import find_headroom
-from yourtool.amounts import format_spending
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.events.facts import Fact
+from yourtool.foundation.amounts import format_spending
 from yourtool.git.repositories import find_branch
-from yourtool.tui.active_keys import (
+from yourtool.tui.input.turn_runner import TurnRunner
+from yourtool.tui.keys.active_keys import (
     build_hint,
     fit_hints,
     get_label,
@@ -23,7 +24,6 @@ from yourtool.tui.active_keys import (
 )
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.transcript.update_schedule import UpdateSchedule
-from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.notices import Banner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import QueueList

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands import server_prompts
-from yourtool.agent.commands import tree as branches
-from yourtool.agent.retention import delete_unused_sessions
-from yourtool.config import Mode
+from yourtool.agent.commands.sessions import tree as branches
+from yourtool.agent.history.retention import delete_unused_sessions
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.events.deltas import Notice
+from yourtool.foundation.text import printable, storable
 from yourtool.models import DEMO
+from yourtool.settings.config import Mode
 from yourtool.store.base import resolve_id
-from yourtool.text import printable, storable
-from yourtool.tui.active_keys import build_hint
-from yourtool.tui.drafts import Draft, fold_text, normalize_newlines
-from yourtool.tui.message_queue import QueuedMessage
+from yourtool.tui.input.drafts import Draft, fold_text, normalize_newlines
+from yourtool.tui.input.message_queue import QueuedMessage
+from yourtool.tui.keys.active_keys import build_hint
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.stored_pages import StoredPages

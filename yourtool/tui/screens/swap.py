@@ -11,11 +11,11 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from yourtool.agent.commands.base import Choice, SheetRow, ShowSwap
-from yourtool.text import printable
-from yourtool.tui.active_keys import bindings, build_hint, join_hints
-from yourtool.tui.choice_rows import RowFormat
+from yourtool.foundation.text import printable
+from yourtool.tui.keys.active_keys import bindings, build_hint, join_hints
+from yourtool.tui.lines.choice_rows import RowFormat
+from yourtool.tui.lines.styled_lines import wrap
 from yourtool.tui.screens.dialog import Chooser
-from yourtool.tui.styled_lines import wrap
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 _STAKE, _OTHER = "! ", "  "

@@ -11,7 +11,7 @@ from yourtool.tui.screens.chat import ChatScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
-    from yourtool.agent.session.project_trust import FolderTrust, ProjectTrust
+    from yourtool.agent.session.project.project_trust import FolderTrust, ProjectTrust
     from yourtool.agent.session.session import Session
 
 

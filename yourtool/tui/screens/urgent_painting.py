@@ -10,7 +10,7 @@ from textual import events, on
 from textual.screen import Screen
 from textual.widget import Widget
 
-from yourtool.tui.slow_terminal_app import is_covered
+from yourtool.tui.terminal.slow_terminal_app import is_covered
 from yourtool.tui.textual_internals.painting import (
     PartialCompositor,
     paint_at_once,

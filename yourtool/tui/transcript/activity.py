@@ -6,10 +6,10 @@ from typing import Protocol
 
 from rich.cells import cell_len
 
-from yourtool.amounts import format_duration
-from yourtool.text import printable
-from yourtool.tui.active_keys import build_hint
-from yourtool.tui.styled_lines import BLANK, Span, StyledLine, truncate
+from yourtool.foundation.amounts import format_duration
+from yourtool.foundation.text import printable
+from yourtool.tui.keys.active_keys import build_hint
+from yourtool.tui.lines.styled_lines import BLANK, Span, StyledLine, truncate
 from yourtool.tui.transcript.items import ErrorItem, Item
 from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem
 from yourtool.tui.transcript.tool_card import ToolCard

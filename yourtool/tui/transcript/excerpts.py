@@ -3,9 +3,9 @@
 import itertools
 import json
 
-from yourtool.tui.active_keys import get_label
-from yourtool.tui.ansi import AnsiParser
-from yourtool.tui.styled_lines import (
+from yourtool.tui.keys.active_keys import get_label
+from yourtool.tui.lines.ansi import AnsiParser
+from yourtool.tui.lines.styled_lines import (
     Source,
     StyledLine,
     cell_width,

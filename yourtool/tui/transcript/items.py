@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
-from yourtool.amounts import format_duration
-from yourtool.text import printable
-from yourtool.tui.active_keys import build_hint
-from yourtool.tui.styled_lines import Span, StyledLine
+from yourtool.foundation.amounts import format_duration
+from yourtool.foundation.text import printable
+from yourtool.tui.keys.active_keys import build_hint
+from yourtool.tui.lines.styled_lines import Span, StyledLine
+from yourtool.tui.lines.verbatim import plain_lines
 from yourtool.tui.transcript.excerpts import add_fold_hint
-from yourtool.tui.verbatim import plain_lines
 
 _MAX_CHARACTERS = 10_000
 """Characters of a message that are laid out; copying returns all of them."""

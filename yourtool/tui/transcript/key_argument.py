@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from yourtool.text import printable
+from yourtool.foundation.text import printable
 
 _KEYS = ("command", "pattern", "path", "url", "query", "file", "name", "title")
 _INPUT = ("id", "text")

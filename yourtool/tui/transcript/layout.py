@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import count, islice
 
-from yourtool.tui.styled_lines import BLANK, StyledLine
+from yourtool.tui.lines.styled_lines import BLANK, StyledLine
 from yourtool.tui.transcript.heights import Heights
 from yourtool.tui.transcript.items import Item
 

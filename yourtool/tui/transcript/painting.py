@@ -8,8 +8,8 @@ from textual.filter import LineFilter
 from textual.strip import Strip
 from textual.widget import Widget
 
-from yourtool.tui.styled_lines import Span, StyledLine
-from yourtool.tui.themes import get_palette
+from yourtool.tui.lines.styled_lines import Span, StyledLine
+from yourtool.tui.theme.themes import get_palette
 
 GUTTER = 2
 """Cells left of the text: the mark of an item and the selection marker."""

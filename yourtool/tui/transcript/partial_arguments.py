@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Mapping
 from itertools import groupby
 
-from yourtool.tui.styled_lines import StyledLine
-from yourtool.tui.verbatim import plain_lines
+from yourtool.tui.lines.styled_lines import StyledLine
+from yourtool.tui.lines.verbatim import plain_lines
 
 _TAIL_CHARACTERS = 4_000
 """Characters of the texts that are stored."""

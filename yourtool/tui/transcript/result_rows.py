@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from yourtool.text import printable
-from yourtool.tui.styled_lines import Source, Span, StyledLine, truncate, wrap
+from yourtool.foundation.text import printable
+from yourtool.tui.lines.styled_lines import Source, Span, StyledLine, truncate, wrap
 from yourtool.tui.transcript.excerpts import MAX_CHARACTERS, limit_rows
 
 _MAX_CHECKS = 8

@@ -17,16 +17,16 @@ from textual.color import Color
 from textual.filter import LineFilter
 from textual.strip import Strip
 
-from yourtool.tui.slices import Slices
-from yourtool.tui.styled_lines import BLANK, Span, StyledLine
-from yourtool.tui.themes import Palette, get_palette
+from yourtool.tui.lines.slices import Slices
+from yourtool.tui.lines.styled_lines import BLANK, Span, StyledLine
+from yourtool.tui.lines.verbatim import VerbatimStream
+from yourtool.tui.theme.themes import Palette, get_palette
 from yourtool.tui.transcript.excerpts import get_fold_hint
 from yourtool.tui.transcript.items import Item
 from yourtool.tui.transcript.layout import ItemLayout
 from yourtool.tui.transcript.painting import GUTTER
 from yourtool.tui.transcript.text_items import COMPLETE_SLICE
 from yourtool.tui.transcript.transcript import Transcript
-from yourtool.tui.verbatim import VerbatimStream
 
 MAX_LINES = 2_000
 _MAX_CHARACTERS = 100_000

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from yourtool.tui.slices import Slices
-from yourtool.tui.styled_lines import StyledLine
+from yourtool.tui.lines.slices import Slices
+from yourtool.tui.lines.styled_lines import StyledLine
 from yourtool.tui.transcript.items import Item
 from yourtool.tui.transcript.layout import ItemLayout
 

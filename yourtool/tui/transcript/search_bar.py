@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
-from yourtool.tui.active_keys import build_hint, get_label, join_hints
+from yourtool.tui.keys.active_keys import build_hint, get_label, join_hints
 from yourtool.tui.transcript.layout import ItemLayout
 from yourtool.tui.transcript.search import Search
 

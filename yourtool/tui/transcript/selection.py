@@ -7,9 +7,9 @@ from typing import NamedTuple
 from textual.geometry import Offset
 from textual.selection import Selection
 
-from yourtool.tui.clipboard import MAX_COPIED_CHARACTERS
-from yourtool.tui.slices import Slices
-from yourtool.tui.styled_lines import BLANK, StyledLine
+from yourtool.tui.lines.slices import Slices
+from yourtool.tui.lines.styled_lines import BLANK, StyledLine
+from yourtool.tui.terminal.clipboard import MAX_COPIED_CHARACTERS
 from yourtool.tui.transcript.layout import ItemLayout
 from yourtool.tui.transcript.painting import GUTTER
 

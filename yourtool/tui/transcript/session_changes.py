@@ -6,8 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET
 
-from yourtool.agent.budgets import describe_reached, describe_warning
-from yourtool.amounts import format_money
+from yourtool.agent.money.budgets import describe_reached, describe_warning
 from yourtool.events.branches import (
     BranchLabelled,
     BranchMerged,
@@ -52,8 +51,9 @@ from yourtool.events.turns import (
     RoutingSnapshot,
     TurnEvaluated,
 )
-from yourtool.text import printable
-from yourtool.tools.git_state import describe_path, describe_paths, is_git_path
+from yourtool.foundation.amounts import format_money
+from yourtool.foundation.text import printable
+from yourtool.tools.git.git_state import describe_path, describe_paths, is_git_path
 from yourtool.tui.transcript import turn_results
 
 SessionChange: TypeAlias = (

@@ -3,11 +3,11 @@
 from abc import abstractmethod
 from typing import Protocol
 
+from yourtool.tui.lines.styled_lines import HighlighterFactory, StyledLine
+from yourtool.tui.lines.verbatim import VerbatimStream, plain_lines
 from yourtool.tui.markdown import stream
-from yourtool.tui.styled_lines import HighlighterFactory, StyledLine
 from yourtool.tui.transcript.excerpts import add_fold_hint, fold_note
 from yourtool.tui.transcript.items import Item, first_difference
-from yourtool.tui.verbatim import VerbatimStream, plain_lines
 
 STREAMING_SLICE = 4000
 """Characters of a streaming text that are laid out at once; the rest waits for a timer."""

@@ -51,8 +51,8 @@ from yourtool.events.turns import (
 from yourtool.messages.blocks import ContentBlock, ImageBlock, TextBlock, ToolUseBlock
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import Audience
-from yourtool.tui.pending_attachments import describe_attachments
-from yourtool.tui.styled_lines import HighlighterFactory
+from yourtool.tui.input.pending_attachments import describe_attachments
+from yourtool.tui.lines.styled_lines import HighlighterFactory
 from yourtool.tui.transcript import turn_results
 from yourtool.tui.transcript.activity import TokenCount
 from yourtool.tui.transcript.excerpts import get_original_hint

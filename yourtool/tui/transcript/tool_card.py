@@ -5,11 +5,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from yourtool.amounts import format_duration
 from yourtool.effects import SideEffects, ToolHints
-from yourtool.text import printable
+from yourtool.foundation.amounts import format_duration
+from yourtool.foundation.text import printable
 from yourtool.tui.diff import rows
-from yourtool.tui.styled_lines import (
+from yourtool.tui.lines.styled_lines import (
     BLANK,
     HighlighterFactory,
     Source,
@@ -19,6 +19,7 @@ from yourtool.tui.styled_lines import (
     truncate,
     wrap,
 )
+from yourtool.tui.lines.verbatim import plain_lines
 from yourtool.tui.transcript.excerpts import (
     MAX_CHARACTERS,
     MAX_ROWS,
@@ -36,7 +37,6 @@ from yourtool.tui.transcript.key_argument import (
 )
 from yourtool.tui.transcript.partial_arguments import PartialArguments
 from yourtool.tui.transcript.result_rows import check_rows, plan_rows
-from yourtool.tui.verbatim import plain_lines
 
 CardStatus: TypeAlias = Literal[
     "queued", "waiting", "running", "ok", "failed", "denied", "cancelled"

@@ -23,9 +23,9 @@ from textual.timer import Timer
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.events.turns import TurnCancelled, TurnCompleted
-from yourtool.tui.active_keys import bindings, get_label
-from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
-from yourtool.tui.styled_lines import HighlighterFactory
+from yourtool.tui.keys.active_keys import bindings, get_label
+from yourtool.tui.lines.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
+from yourtool.tui.lines.styled_lines import HighlighterFactory
 from yourtool.tui.textual_internals.painting import resize_content
 from yourtool.tui.transcript import navigation, search_bar
 from yourtool.tui.transcript.activity import FRAMES_PER_SECOND, ActivityLine

@@ -1,6 +1,5 @@
 """Texts about a finished turn: figures, routing reasons, failures and advice."""
 
-from yourtool.amounts import format_duration, format_money
 from yourtool.errors import ErrorClass, ErrorCode
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed
 from yourtool.events.turns import (
@@ -10,6 +9,7 @@ from yourtool.events.turns import (
     TurnCancelled,
     TurnCompleted,
 )
+from yourtool.foundation.amounts import format_duration, format_money
 from yourtool.messages.metadata import StopReason
 from yourtool.routing.availability import TRIGGER_TEXTS
 from yourtool.tui.transcript.items import FooterItem

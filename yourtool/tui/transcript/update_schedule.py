@@ -6,7 +6,7 @@ from collections.abc import Callable
 from textual.timer import Timer
 from textual.widget import Widget
 
-from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS
+from yourtool.tui.lines.slices import PAUSE_SECONDS, SLICE_SECONDS
 
 FLUSHES_PER_SECOND = 12
 """Updates of the screen per second while a reply streams."""

@@ -16,20 +16,18 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from yourtool.effects import Confirmation, Decision, Verdict
-from yourtool.tui.active_keys import bindings, get_keys, is_chat_key, is_reading_key
-from yourtool.tui.approval_hints import Feedback, HintState, explain_key
-from yourtool.tui.approval_text import (
-    DENY,
-    Entry,
-    Option,
-    approval_options,
-    approval_title,
-    build_edit,
+from yourtool.tui.keys.active_keys import bindings, get_keys, is_chat_key, is_reading_key
+from yourtool.tui.keys.keystroke_guard import (
+    ENTER_SECONDS,
+    QUIET_SECONDS,
+    SEEN_SECONDS,
+    KeystrokeGuard,
 )
-from yourtool.tui.keystroke_guard import ENTER_SECONDS, QUIET_SECONDS, SEEN_SECONDS, KeystrokeGuard
-from yourtool.tui.question_list import QuestionList
-from yourtool.tui.slow_terminal_app import get_shown_since
-from yourtool.tui.styled_lines import HighlighterFactory
+from yourtool.tui.lines.styled_lines import HighlighterFactory
+from yourtool.tui.questions import approval_text
+from yourtool.tui.questions.approval_hints import Feedback, HintState, explain_key
+from yourtool.tui.questions.question_list import QuestionList
+from yourtool.tui.terminal.slow_terminal_app import get_shown_since
 from yourtool.tui.widgets.approval_field import ApprovalField, RuleExamples
 from yourtool.tui.widgets.approval_options import ENTER, ApprovalOptions, get_typed
 from yourtool.tui.widgets.preview import PreviewPane, RemainingRows
@@ -189,7 +187,7 @@ class ApprovalPrompt(Vertical):
             self._take_focus()
         else:
             self.guard.release_letter()  # it was shown as a choice, which this key withdraws
-            self._answer(DENY)
+            self._answer(approval_text.DENY)
         return True
 
     # ── keys ────────────────────────────────────────────────────────────────────────────────────
@@ -201,7 +199,7 @@ class ApprovalPrompt(Vertical):
 
     def answer_with_edit(self, question: Confirmation, text: str) -> None:
         """Answer with the text that the user changed in an editor, if it still waits for one."""
-        if self.confirmation is question and (decision := build_edit(question, text)):
+        if self.confirmation is question and (decision := approval_text.build_edit(question, text)):
             self._answer(decision)
 
     def action_answer(self, typed: str) -> None:
@@ -275,14 +273,14 @@ class ApprovalPrompt(Vertical):
         self._leave_to_prompt()
         return False
 
-    def _find_option(self, typed: str) -> Option | None:
+    def _find_option(self, typed: str) -> approval_text.Option | None:
         return self.options.find(typed, enter_approves=self.enter_approves)
 
     def _leave_to_prompt(self) -> None:
         self._disarm()
         self.set_timer(QUIET_SECONDS, self.arm_when_safe)
 
-    def _choose(self, option: Option | None) -> None:
+    def _choose(self, option: approval_text.Option | None) -> None:
         if option is None:
             return
         self.pane.check_visible_rows()
@@ -296,7 +294,7 @@ class ApprovalPrompt(Vertical):
         else:
             self._answer(option.decision)
 
-    def _open_field(self, entry: Entry) -> None:
+    def _open_field(self, entry: approval_text.Entry) -> None:
         if self.confirmation is not None:
             self.options.accepts_letters = self.options.accepts_arrows = False
             self.add_class("-noting")
@@ -356,7 +354,7 @@ class ApprovalPrompt(Vertical):
         self.set_class(self.confirmation is not None, "-open")
         if (question := self.confirmation) is None:
             return
-        self.border_title = Content.assemble(" ", approval_title(question), " ")
+        self.border_title = Content.assemble(" ", approval_text.approval_title(question), " ")
         self.pane.show(question, self.highlight)
         self._show_options()
         self.call_after_refresh(self._on_drawn, question)
@@ -364,7 +362,7 @@ class ApprovalPrompt(Vertical):
     def _show_options(self) -> None:
         if self.confirmation is not None:
             waiting = self._questions.waiting
-            self.options.show(approval_options(self.confirmation, waiting=waiting))
+            self.options.show(approval_text.approval_options(self.confirmation, waiting=waiting))
             self._update_hints()
 
     def _on_drawn(self, question: Confirmation) -> None:

@@ -7,16 +7,16 @@ from textual import events
 from textual.widgets import Static
 
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
-from yourtool.text import storable
-from yourtool.tui.active_keys import get_keys
-from yourtool.tui.approval_text import (
+from yourtool.foundation.text import storable
+from yourtool.tui.input.drafts import normalize_newlines
+from yourtool.tui.keys.active_keys import get_keys
+from yourtool.tui.questions.approval_text import (
     Entry,
     build_decision,
     get_editable,
     is_about_input,
 )
-from yourtool.tui.drafts import normalize_newlines
-from yourtool.tui.rule_text import build_rules_text, describe_rules
+from yourtool.tui.questions.rule_text import build_rules_text, describe_rules
 from yourtool.tui.widgets.text_field import TextField
 
 _NEWLINE = "prompt.newline"

@@ -4,9 +4,9 @@ from textual.content import Content
 from textual.events import Key
 from textual.reactive import var
 
-from yourtool.tui.active_keys import find_answer, get_answer_label
-from yourtool.tui.approval_hints import SHOW_REST, WIDE_COLUMNS
-from yourtool.tui.approval_text import Option
+from yourtool.tui.keys.active_keys import find_answer, get_answer_label
+from yourtool.tui.questions.approval_hints import SHOW_REST, WIDE_COLUMNS
+from yourtool.tui.questions.approval_text import Option
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 ENTER = "enter"

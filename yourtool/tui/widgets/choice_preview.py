@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from yourtool.agent.commands.base import Previewer
 from yourtool.errors import YourtoolError
-from yourtool.text import printable
+from yourtool.foundation.text import printable
 
 
 class ChoicePreview(VerticalScroll, can_focus=False):

@@ -4,8 +4,8 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.reactive import var
 
-from yourtool.text import printable
-from yourtool.tui.completer import Candidate, Suggestions
+from yourtool.foundation.text import printable
+from yourtool.tui.input.completer import Candidate, Suggestions
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 VISIBLE_ROWS = 8

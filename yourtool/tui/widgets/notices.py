@@ -8,10 +8,10 @@ from textual.widgets import Static
 
 from yourtool import __version__
 from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
-from yourtool.config import Mode
-from yourtool.files import expand_home
-from yourtool.text import printable
-from yourtool.tui.active_keys import get_label
+from yourtool.foundation.files import expand_home
+from yourtool.foundation.text import printable
+from yourtool.settings.config import Mode
+from yourtool.tui.keys.active_keys import get_label
 from yourtool.tui.widgets.status import StatusFields, StatusLine
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 

@@ -10,12 +10,9 @@ from textual.message import Message
 from textual.widgets import Static
 
 from yourtool.effects import Confirmation
-from yourtool.text import escape_line, escape_line_pieces
-from yourtool.tui.approval_lines import approval_pieces, argument_lines
-from yourtool.tui.approval_text import approval_cautions, approval_details, is_sentence
+from yourtool.foundation.text import escape_line, escape_line_pieces
 from yourtool.tui.diff import rows
-from yourtool.tui.rule_text import are_shortened
-from yourtool.tui.styled_lines import (
+from yourtool.tui.lines.styled_lines import (
     HighlighterFactory,
     Span,
     StyledLine,
@@ -24,6 +21,9 @@ from yourtool.tui.styled_lines import (
     iter_lines,
     wrap_pieces,
 )
+from yourtool.tui.questions.approval_lines import approval_pieces, argument_lines
+from yourtool.tui.questions.approval_text import approval_cautions, approval_details, is_sentence
+from yourtool.tui.questions.rule_text import are_shortened
 from yourtool.tui.widgets.styled_text import StyledText
 
 _BAR, _CONTINUATION = "│ ", "  "

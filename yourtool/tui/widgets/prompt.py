@@ -10,11 +10,10 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widgets.text_area import Selection
 
+from yourtool.foundation.text import printable, storable
 from yourtool.messages.blocks import MediaBlock
-from yourtool.text import printable, storable
-from yourtool.tui.active_keys import bindings
-from yourtool.tui.completer import Completer
-from yourtool.tui.drafts import (
+from yourtool.tui.input.completer import Completer
+from yourtool.tui.input.drafts import (
     ChipAttachment,
     Draft,
     format_attachment_chip,
@@ -23,6 +22,7 @@ from yourtool.tui.drafts import (
     should_fold,
     trailing_chip_length,
 )
+from yourtool.tui.keys.active_keys import bindings
 from yourtool.tui.widgets.completion import CompletionList
 from yourtool.tui.widgets.key_mode import KeyMode
 from yourtool.tui.widgets.text_field import TextField

@@ -6,10 +6,10 @@ from typing import Literal
 from textual import events
 from textual.content import Content
 
-from yourtool.text import printable
-from yourtool.tui.active_keys import bindings, build_hint
-from yourtool.tui.drafts import Draft
-from yourtool.tui.message_queue import MessageQueue, QueuedMessage
+from yourtool.foundation.text import printable
+from yourtool.tui.input.drafts import Draft
+from yourtool.tui.input.message_queue import MessageQueue, QueuedMessage
+from yourtool.tui.keys.active_keys import bindings, build_hint
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 MAX_ROWS = 4

@@ -8,8 +8,8 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from yourtool.text import printable
-from yourtool.ui_config import StatusItem, UiConfig
+from yourtool.foundation.text import printable
+from yourtool.settings.ui_config import StatusItem, UiConfig
 
 NARROW_COLUMNS = 60
 _GAP = "  "

@@ -10,9 +10,9 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from yourtool.tui.slices import PAUSE_SECONDS
-from yourtool.tui.styled_lines import StyledLine
-from yourtool.tui.themes import get_palette
+from yourtool.tui.lines.slices import PAUSE_SECONDS
+from yourtool.tui.lines.styled_lines import StyledLine
+from yourtool.tui.theme.themes import get_palette
 
 _ROWS_PER_SLICE = 500
 """Rows that are built at once; a timer builds the others."""

@@ -11,10 +11,10 @@ from typing import Literal, TypeAlias
 from textual import events
 from textual.content import Content
 
-from yourtool.text import printable
-from yourtool.tui.active_keys import build_hint, get_keys, join_hints
-from yourtool.tui.keystroke_guard import KeystrokeGuard
-from yourtool.tui.slow_terminal_app import get_shown_since
+from yourtool.foundation.text import printable
+from yourtool.tui.keys.active_keys import build_hint, get_keys, join_hints
+from yourtool.tui.keys.keystroke_guard import KeystrokeGuard
+from yourtool.tui.terminal.slow_terminal_app import get_shown_since
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 

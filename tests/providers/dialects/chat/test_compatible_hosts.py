@@ -8,7 +8,6 @@ from tests.providers.histories import as_message
 from tests.providers.recorded_exchanges import Playback, collect_events, complete, model, request
 from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
-from yourtool.config import Config, ProviderConfig
 from yourtool.errors import ContextOverflowError
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Role
@@ -21,6 +20,7 @@ from yourtool.providers.registry import load_dialect
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.wire import WireAdapter
+from yourtool.settings.config import Config, ProviderConfig
 
 QUICK = StreamTimeouts(linger=0.001)
 TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}

@@ -1,6 +1,12 @@
-"""A session that is played again, offline: the loop runs, with stored replies and results."""
+"""A session that is played again, offline: the loop runs, with stored replies and results.
 
-from yourtool.late_modules import late_modules
+Where a change goes:
+
+- what a replay gives and what it does again: `extensions/lab/replay/recording.py`; the stored
+  model and tools: `mocks.py`
+"""
+
+from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # for `sessions replay` only
     __name__,

@@ -7,18 +7,15 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.channel import Channel
+from yourtool.agent.history.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
-from yourtool.agent.routes import Routes
-from yourtool.agent.routing_rules import examine_rules
+from yourtool.agent.routes.routing_rules import examine_rules
+from yourtool.agent.routes.session_routes import Routes
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import loop
 from yourtool.agent.turn.turn import Turn, empty_turn_end
-from yourtool.agent_config import ContextConfig, Limits
-from yourtool.config import Config, Mode
-from yourtool.credentials import Credentials
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.events.branches import BranchMerged
 from yourtool.events.catalog import AnyFact, message_of
@@ -32,9 +29,9 @@ from yourtool.extensions.lab.replay.mocks import (
     UncountedCalls,
 )
 from yourtool.extensions.lab.replay.recording import GivenFact, RecordedTurn, read_recording
+from yourtool.foundation.masking import Mask
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
-from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, PromptMessage, Role, now
 from yourtool.messages.metadata import RoutingDecisionRecord, RoutingMode
@@ -46,11 +43,14 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.catalogue.stored_prices import StoredPrices
 from yourtool.providers.registry import Registry
 from yourtool.routing.availability import Availability
+from yourtool.settings.agent_config import ContextConfig, Limits
+from yourtool.settings.config import Config, Mode
+from yourtool.settings.credentials import Credentials
 from yourtool.store.forks import facts_until, map_references
 from yourtool.store.markdown import to_markdown
-from yourtool.tools.file_reads import FileReads
 from yourtool.tools.toolset import ToolSnapshot
-from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace.file_reads import FileReads
+from yourtool.tools.workspace.workspace import Workspace
 
 _PRICES = "replay"
 _CAPABILITIES = AdapterCapabilities(

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from yourtool.json_schema import SchemaResult, append_loss, child_path
+from yourtool.foundation.json_schema import SchemaResult, append_loss, child_path
 from yourtool.providers.requests.tool_schema import SchemaRules, lower_schema
 
 _ANNOTATIONS = ("title", "description", "default")

@@ -1,0 +1,1 @@
+"""Routing of a session, and its records."""

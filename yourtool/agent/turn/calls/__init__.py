@@ -1,0 +1,17 @@
+"""Calls of tools: judged, asked about, run and noted.
+
+Where a change goes:
+
+- a program that needs a network: a row in `tools/sandbox/downloads.toml`; the answers:
+  `agent/turn/calls/network_answers.py`
+- what runs after edits: `agent/turn/calls/edit_checks.py`, `tools/commands/check.py`; settings:
+  `agent/session/project/project_checks.py`
+"""
+
+from yourtool.foundation.late_modules import late_modules
+
+__getattr__ = late_modules(
+    __name__,
+    "change_journal",
+    "tool_runner",
+)

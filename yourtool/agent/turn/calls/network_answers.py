@@ -1,0 +1,74 @@
+"""The answer to what gives a command a network: it is stored as rules, and has effect at once."""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from yourtool.agent.turn.calls.tool_call import ToolCall
+from yourtool.agent.turn.turn import Turn
+from yourtool.effects import OUTSIDE_SANDBOX, Decision, NetworkAnswer, NetworkOffer
+from yourtool.errors import ConfigError
+from yourtool.events.deltas import Notice
+from yourtool.permissions.rules import HOST_RULE, NETWORK_RULE, OUTSIDE_RULE, Rule
+from yourtool.settings.sandbox_config import SandboxLevel
+from yourtool.tools.base import Block
+
+
+def build_offer(block: Block) -> NetworkOffer | None:
+    """Return the hosts that a command was refused and that can be allowed."""
+    hosts = tuple(each for each in block.hosts if "." in each and not block.are_private)
+    return NetworkOffer(hosts=hosts) if hosts else None
+
+
+async def take_answer(
+    decision: Decision, offer: NetworkOffer | None, call: ToolCall, turn: Turn
+) -> Notice | None:
+    """Store the answer, and let the call stay in the sandbox if its hosts are allowed now."""
+    if offer is None:
+        return None
+    match decision.network:
+        case NetworkAnswer.NETWORK if offer.is_enough and offer.outside:
+            rules = [str(Rule(NETWORK_RULE, each)) for each in offer.outside]
+            text = f"{_name(offer.outside)} has a network in the sandbox from now on."
+            _stay_inside(call, turn, has_network=True)
+        case NetworkAnswer.HOSTS if offer.hosts:
+            rules = [str(Rule(HOST_RULE, each)) for each in offer.hosts]
+            hosts = _name(offer.hosts)
+            text = f"All commands in the sandbox of this folder reach {hosts} from now on."
+            _stay_inside(call, turn, has_network=False)
+        case NetworkAnswer.PROGRAM if offer.outside:
+            rules = [str(Rule(OUTSIDE_RULE, each)) for each in offer.outside]
+            text = f"{_name(offer.outside)} runs outside the sandbox from now on."
+            if call.preview is not None:
+                call.preview = replace(
+                    call.preview,
+                    surroundings=OUTSIDE_SANDBOX,
+                    is_outside=True,
+                    has_network=False,
+                    sandbox=SandboxLevel.NONE,
+                )
+        case _:
+            return None
+    call.notes += (f"[{text}]",)
+    try:
+        await asyncio.to_thread(turn.env.gate.grant, rules, always=True)
+    except ConfigError as error:
+        return Notice(level="warning", text=f"Allowed for this session only: {error}")
+    return Notice(level="info", text=f"{text} `/permissions` takes it back.")
+
+
+def _stay_inside(call: ToolCall, turn: Turn, *, has_network: bool) -> None:
+    """Let a call run in the sandbox, also one for which the model asked to leave it."""
+    if call.preview is not None and (sandbox := turn.env.sandbox) is not None:
+        call.preview = replace(
+            call.preview,
+            is_outside=False,
+            has_network=has_network,
+            leaving="",
+            sandbox=sandbox.level,
+        )
+
+
+def _name(texts: Sequence[str]) -> str:
+    return ", ".join(f"`{each}`" for each in texts)

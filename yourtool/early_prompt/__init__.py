@@ -1,1 +1,0 @@
-"""A prompt that accepts keys while the interface is still being imported."""

@@ -1,0 +1,1 @@
+"""Plans, skills, memory and workers of the model."""

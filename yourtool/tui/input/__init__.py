@@ -1,0 +1,6 @@
+"""Input of the user, and its way to turns.
+
+Where a change goes:
+
+- queue, stop, what waits for a turn: `tui/input/turn_runner.py`
+"""

@@ -1,0 +1,1 @@
+"""The terminal, its keyboard and its clipboard."""

@@ -1,0 +1,1 @@
+"""Colours, styles and the last filters before the terminal."""
