@@ -20,7 +20,7 @@ from yourtool.cli.config import get_ui_warnings
 from yourtool.cli.logfile import MAX_LOG_BYTES, PrivateLogHandler, log_to_file
 from yourtool.cli.parsed_arguments import parse_arguments
 from yourtool.cli.parser import COMMANDS
-from yourtool.cli.sessions.sessions import parse_session_prefix
+from yourtool.cli.sessions import parse_session_prefix
 from yourtool.errors import UsageError
 from yourtool.ids import new_session_id
 from yourtool.paths import resolve_paths

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.sessions.test_sessions import start_session
+from tests.cli.test_sessions import start_session
 from tests.e2e.terminal import YOURTOOL, Terminal
 
 TOKEN = "ghp_" + "aB3dE5gH1jK7mN9pQ2sT4vW6yZ8aB3dE5gH1"

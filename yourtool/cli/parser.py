@@ -10,7 +10,7 @@ from typing import Any, Never
 from yourtool import __version__, extensions
 from yourtool.cli.command_rows import with_extensions
 from yourtool.cli.run_options import add_command_options, add_run_options, complete_path
-from yourtool.cli.sessions.sessions_parser import add_sessions_actions
+from yourtool.cli.session_commands.sessions_parser import add_sessions_actions
 from yourtool.errors import UsageError
 from yourtool.foundation.suggestions import CLOSE, find_closest
 

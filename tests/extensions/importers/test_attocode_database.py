@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.sessions.test_sessions import run_sessions
+from tests.cli.test_sessions import run_sessions
 from tests.strategies import examples
 from yourtool.errors import UsageError
 from yourtool.extensions.importers.attocode_database import is_database, read_sessions

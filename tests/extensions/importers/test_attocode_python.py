@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.cli.sessions.test_sessions import run_sessions
+from tests.cli.test_sessions import run_sessions
 from yourtool.agent.history.state import State
 from yourtool.paths import resolve_paths
 from yourtool.store.sqlite.database import Database

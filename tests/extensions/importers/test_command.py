@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.sessions.test_sessions import run_sessions
+from tests.cli.test_sessions import run_sessions
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cli.sessions.test_sessions import run_sessions, start_session
+from tests.cli.test_sessions import run_sessions, start_session
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from yourtool.cli.output import print_lines
-from yourtool.cli.sessions.session_imports import STANDARD_STREAM
+from yourtool.cli.session_commands.session_imports import STANDARD_STREAM
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.sessions import SessionCreated, SessionExtended, SessionImported

@@ -6,7 +6,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from tests.cli.sessions.test_sessions import run_sessions, start_session
+from tests.cli.test_sessions import run_sessions, start_session
 from tests.e2e.terminal import YOURTOOL, Terminal
 from yourtool.paths import resolve_paths
 from yourtool.store.sqlite.database import Database

@@ -15,10 +15,14 @@ from yourtool.agent.money.cost_report import parse_since
 from yourtool.agent.session.demo_workspace import find_scratch_copies
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.cli.sessions.session_exports import export_session
-from yourtool.cli.sessions.session_imports import import_file
-from yourtool.cli.sessions.session_removal import delete_stored_session, forget_user, list_removals
-from yourtool.cli.sessions.session_tree import show_tree
+from yourtool.cli.session_commands.session_exports import export_session
+from yourtool.cli.session_commands.session_imports import import_file
+from yourtool.cli.session_commands.session_removal import (
+    delete_stored_session,
+    forget_user,
+    list_removals,
+)
+from yourtool.cli.session_commands.session_tree import show_tree
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
 from yourtool.events.codec import to_stored
