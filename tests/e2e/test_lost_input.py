@@ -7,7 +7,7 @@ from tests.e2e.terminal import Terminal
 PROGRAM = """
 import sys
 
-from yourtool.tui import terminal
+from yourtool.tui.terminal import terminal
 
 read = terminal.read_keys
 

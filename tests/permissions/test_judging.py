@@ -19,7 +19,8 @@ from yourtool.settings.config import Mode
 _WITHOUT_FILES = """
 import os, pickle, posix, sys
 from yourtool.permissions import judging
-from yourtool.permissions.shell import programs, syntax
+from yourtool.permissions.shell import programs
+from yourtool.permissions.shell.lines import syntax
 
 cases = pickle.loads(sys.stdin.buffer.read())
 for policy, call, _ in cases:

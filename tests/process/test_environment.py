@@ -12,7 +12,7 @@ from yourtool.process.environment import find_logins, is_key, is_secret
 CANARY = "canary-0123456789-canary"
 LOOK = """
 import ctypes, os, subprocess, sys
-from yourtool import environment, prctl
+from yourtool.process import environment, prctl
 environment.hide()
 print(open("/proc/self/environ", "rb").read().count(b"canary"))
 prctl.forbid_inspection()

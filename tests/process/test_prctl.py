@@ -8,7 +8,7 @@ import pytest
 
 FREE_BELOW_A_USED_BLOCK = """
 from pathlib import Path
-from yourtool import prctl
+from yourtool.process import prctl
 
 def resident_kib():
     return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0])

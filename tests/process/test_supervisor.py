@@ -411,7 +411,10 @@ def test_a_program_that_ignores_sigterm_is_killed():
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); os.write(1, b'<ready>');"
         "exec('while True: time.sleep(0.05)')"
     )
-    code = "from yourtool import guardian; guardian.END_TIMEOUT_SECONDS = 1\n" + WITHOUT_TERMINAL
+    code = (
+        "from yourtool.process import guardian; guardian.END_TIMEOUT_SECONDS = 1\n"
+        + WITHOUT_TERMINAL
+    )
     with subprocess.Popen([sys.executable, "-c", code.format(life=life)], stdout=-1) as process:
         assert process.stdout.read(7) == b"<ready>"
         process.terminate()

@@ -43,6 +43,7 @@ async def run_turn(turn: Turn) -> None:
             turn.interrupt.check()
     except Interrupted:
         await settle_agent(turn)
+        await turn.channel.wait_shown()
         await turn.emit(turn.build_cancelled())
         return
     finally:
@@ -53,6 +54,7 @@ async def run_turn(turn: Turn) -> None:
         way = "/continue" if turn.env.interactive else "another prompt with `--continue`"
         text = f"The reply hit the output limit; {way} continues it."
         await turn.emit(Notice(level="warning", text=text))
+    await turn.channel.wait_shown()  # the session is busy until the end is shown
     await turn.emit(turn.build_completed())
 
 

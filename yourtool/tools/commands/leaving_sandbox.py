@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from yourtool.effects import OUTSIDE_SANDBOX, Preview
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.shell import writes
-from yourtool.permissions.shell.lines.syntax import may_name
+from yourtool.permissions.shell.lines import syntax
 from yourtool.settings.sandbox_config import SandboxLevel
 from yourtool.tools.base import ToolContext
 from yourtool.tools.processes.process import ShellCommand
@@ -111,7 +111,7 @@ async def enclosing(
     shown = context.approved
     if (sandbox := get_sandbox(context)) is None:
         async with AsyncExitStack() as stack:
-            if context.sandbox is not None and may_name("git", line):
+            if context.sandbox is not None and syntax.may_name("git", line):
                 outside = context.sandbox.git_outside
                 is_asked = shown is not None and bool(shown.leaving)
                 await stack.enter_async_context(outside.running_outside(is_asked=is_asked))
@@ -142,7 +142,7 @@ def list_words(line: str) -> list[str]:
 
 async def changes_git_settings(line: str, root: Path) -> bool:
     """Whether a line visibly changes settings of git, which needs an approval in every mode."""
-    if not may_name("git", line):
+    if not syntax.may_name("git", line):
         return False
     written = await asyncio.to_thread(writes.find_protected_write, line, root)
     return written is not None and written.rpartition("/")[2] in ("config", "config.worktree")

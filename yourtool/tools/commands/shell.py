@@ -22,7 +22,11 @@ from yourtool.tools.background import InputChoice, Pause, RunningCommand
 from yourtool.tools.base import Args, Block, ToolContext, ToolOutput, tool
 from yourtool.tools.commands import blocks
 from yourtool.tools.commands.leaving_sandbox import enclosing, find_leaving, get_sandbox
-from yourtool.tools.processes.environments import build_for_reading, build_for_user
+from yourtool.tools.processes.environments import (
+    build_for_reading,
+    build_for_user,
+    refuse_editor,
+)
 from yourtool.tools.processes.output import CommandOutput
 from yourtool.tools.processes.process import LiveText, ProcessExit, ShellCommand, run_process
 from yourtool.tools.processes.pseudo_terminal import InputKind, PseudoTerminal, use_terminal
@@ -279,7 +283,7 @@ async def _keep(
 
 async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand) -> ProcessExit:
     """Run a command line in the sandbox, if there is one, which lasts as long as the command."""
-    environment = _build_environment(context, has_terminal=process.terminal is not None)
+    environment = _build_environment(context, line, has_terminal=process.terminal is not None)
     command = _build_command(line, context.workspace, environment)
     is_lasting = process.is_for_background
     command = replace(command, owner=context.processes.owner, is_lasting=is_lasting)
@@ -292,10 +296,11 @@ async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand
         return await _run(enclosed.command, process.output, process.terminal)
 
 
-def _build_environment(context: ToolContext, *, has_terminal: bool) -> dict[str, str]:
+def _build_environment(context: ToolContext, line: str, *, has_terminal: bool) -> dict[str, str]:
     if context.only_reads:
         return build_for_reading(os.environ, context.workspace.root)
-    return context.environments.build_for_model(os.environ, has_terminal=has_terminal)
+    environment = context.environments.build_for_model(os.environ, has_terminal=has_terminal)
+    return environment if has_terminal else environment | refuse_editor(line)
 
 
 async def run_command_line(line: str, workspace: Workspace, output: CommandOutput) -> ProcessExit:

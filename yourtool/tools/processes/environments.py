@@ -9,6 +9,7 @@ and MCP servers        they run outside the sandbox, and models can write there
 """
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -35,6 +36,11 @@ _EDITORS = frozenset({"VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"})
 """Variables that override `EDITOR` and settings of git."""
 _EDITOR_OF_GIT = 'sh -c "$EDITOR \\"\\$@\\"" editor'
 """The value of `core.editor`: the editor that a command names, and none that a file names."""
+_NEEDS_TERMINAL = re.compile(
+    r"editor\s*=\s*['\"]?(?:\S*/)?(?:ed|emacs|ex|joe|kak|micro|nano|nvim|pico|vim?)\b",
+    re.IGNORECASE,
+)
+"""A line that names an editor for git that waits for keys, for which there is no keyboard."""
 _OF_A_SHELL = frozenset(
     {"BASHOPTS", "CDPATH", "GLOBIGNORE", "OLDPWD", "POSIXLY_CORRECT", "PWD", "SHELLOPTS", "_"}
 )
@@ -98,6 +104,11 @@ def build_for_reading(outer: Mapping[str, str], workspace: Path) -> dict[str, st
 def build_for_user(outer: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a command of the user, which has no terminal."""
     return {**_without_editor(outer), **_FIXED}
+
+
+def refuse_editor(line: str) -> dict[str, str]:
+    """Return variables with which an editor fails that a line names and that needs a terminal."""
+    return dict.fromkeys(sorted(_EDITORS), "false") if _NEEDS_TERMINAL.search(line) else {}
 
 
 def _without_editor(variables: Mapping[str, str]) -> dict[str, str]:

@@ -25,7 +25,7 @@ from yourtool.foundation.files import (
 )
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.hosts import allows_host
-from yourtool.permissions.shell.lines.syntax import may_name
+from yourtool.permissions.shell.lines import syntax
 from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.processes.process import ShellCommand
 from yourtool.tools.sandbox import confinement, enclosure, host_needs, layout
@@ -243,7 +243,7 @@ class Sandbox:
         `needs_network`: parts of it that only read are excepted with the others. Git is not while
         other commands run, which can change what it runs after this has looked.
         """
-        if self.git_outside.inside and may_name("git", line):
+        if self.git_outside.inside and syntax.may_name("git", line):
             return False
         return self.is_active and self.exceptions.covers(line, with_filters=needs_network)
 

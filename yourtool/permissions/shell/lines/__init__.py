@@ -6,4 +6,5 @@ __getattr__ = late_modules(
     __name__,
     "expansion",
     "plain",
+    "syntax",
 )
