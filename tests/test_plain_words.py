@@ -76,6 +76,8 @@ BANNED = (
     r"amid",
 )
 """Patterns of words that the terms of the field replace; see `docs/glossary.md`."""
+MAX_WORDS = 8
+"""In the first line of a module."""
 PATTERN = re.compile(rf"\b(?:{'|'.join(BANNED)})\b", re.IGNORECASE)
 NOT_PROSE = re.compile(r"`[^`]*`|\"[^\"\n]*\"|“[^”]*”|https?://\S+")
 """Code, quotations and addresses, which keep the words that they have."""
@@ -142,3 +144,17 @@ def test_banned_words_are_found_in_docstrings_comments_and_pages(tmp_path):
     ]
     page = "It stands.\n```\ntold\n```\n`kept` stands for it, but not “told”.\n"
     assert list(find_banned(texts_of_page(page))) == [(1, "stands")]
+
+
+def find_long_first_lines() -> Iterator[str]:
+    """Yield the modules whose first line is long, or a question in place of a noun."""
+    for path in sorted((ROOT / "yourtool").rglob("*.py")):
+        docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        first = docstring.partition("\n")[0]
+        is_question = re.search(r"\b(?:what|which|whether)\b", first, re.IGNORECASE)
+        if is_question or len(re.findall(r"[\w'`/.-]+", first)) > MAX_WORDS:
+            yield f"{path.relative_to(ROOT)}: {first}"
+
+
+def test_the_first_line_of_a_module_is_a_short_noun_phrase():
+    assert not list(find_long_first_lines())

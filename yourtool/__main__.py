@@ -1,4 +1,4 @@
-"""The entry point of `yourtool` and `python -m yourtool`."""
+"""Entry point of the command line."""
 
 import gc
 import os

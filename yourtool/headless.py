@@ -1,4 +1,4 @@
-"""Headless mode: run one prompt and print text, one JSON object or one line per event.
+"""Headless mode.
 
 The answer goes to standard output, everything else to standard error. There are no prompts:
 tool calls that need an approval are denied immediately and listed at the end.

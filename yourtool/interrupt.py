@@ -1,4 +1,4 @@
-"""Stopping a turn: one request that cancels the current wait of the turn.
+"""Interruption of a turn.
 
 The pattern is that of `asyncio.timeout`: the waiting task is cancelled, and the guard undoes the
 cancellation (`Task.uncancel`), so that the turn can store its end and yield its last events. A

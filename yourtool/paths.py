@@ -1,4 +1,4 @@
-"""Paths: the user's directories, and the files that ship with the program.
+"""Directories of the user and shipped files.
 
 `YOURTOOL_HOME` moves everything. Otherwise `~/.yourtool` contains the files that a person edits,
 and the platform's directories (platformdirs) contain the rest.

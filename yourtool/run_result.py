@@ -1,4 +1,4 @@
-"""The result object and exit code of a run, built from the events of its turn."""
+"""Result object and exit code of a run."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,1 +1,1 @@
-"""The core: sessions and turns, whose events front ends iterate over."""
+"""Core: sessions and turns."""

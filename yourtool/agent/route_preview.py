@@ -1,6 +1,6 @@
-"""What routing would decide: for a prompt in a new session, and for a swap in a stored one.
+"""Preview of routing decisions.
 
-Nothing is sent or stored.
+It covers a prompt in a new session and a swap in a stored one. Nothing is sent or stored.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The runtime: everything that the sessions of a process share."""
+"""Runtime of a process."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The environment of a session: the objects, settings and limits of its turns."""
+"""Environment of a session."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The MCP servers of each workspace of a process, which its sessions share."""
+"""MCP servers of each workspace."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The composition root: parse the command line and run a front end or a command.
+"""Composition root.
 
 Front ends and commands are imported on demand, so that each one starts without the others.
 

@@ -1,4 +1,4 @@
-"""`yourtool auth`: the keys of the providers, which it never shows in full."""
+"""`yourtool auth`: keys of the providers."""
 
 import asyncio
 import getpass

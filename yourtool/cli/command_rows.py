@@ -1,4 +1,4 @@
-"""The rows of commands and actions, with those of extensions."""
+"""Table of commands and actions."""
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""`yourtool completion`: print the script with which a shell completes commands and options."""
+"""`yourtool completion`: scripts for shell completion."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`yourtool config`: show the settings, their sources and their problems."""
+"""`yourtool config`: settings, sources and problems."""
 
 import sys
 from collections.abc import Mapping

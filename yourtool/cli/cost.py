@@ -1,4 +1,7 @@
-"""`yourtool cost`: what all stored requests cost, by model, day, session, role or kind of token."""
+"""`yourtool cost`: costs of all stored requests.
+
+It groups them by model, day, session, role or kind of token.
+"""
 
 import asyncio
 from collections.abc import Iterator

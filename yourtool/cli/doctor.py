@@ -1,4 +1,4 @@
-"""`yourtool doctor`: check everything outside the program that it depends on."""
+"""`yourtool doctor`: check of external dependencies."""
 
 import asyncio
 import os

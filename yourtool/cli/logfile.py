@@ -1,4 +1,4 @@
-"""The diagnostic log: a private file of limited size that never contains a key."""
+"""Private diagnostic log of limited size."""
 
 import logging
 import os

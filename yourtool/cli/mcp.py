@@ -1,4 +1,7 @@
-"""`yourtool mcp`: list, show, add, remove, accept, log in at and call MCP servers."""
+"""`yourtool mcp`: commands for MCP servers.
+
+They list, show, add, remove and accept servers, log in at them and call them.
+"""
 
 import asyncio
 import json

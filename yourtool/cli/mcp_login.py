@@ -1,4 +1,4 @@
-"""`yourtool mcp login`: a login at an MCP server, without a browser on this machine."""
+"""`yourtool mcp login`: login at an MCP server."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`yourtool models`: list models with capabilities and prices, and missing keys."""
+"""`yourtool models`: models, capabilities, prices, missing keys."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""The output of commands: aligned tables for people, JSON for programs."""
+"""Command output as tables or JSON."""
 
 import sys
 from collections.abc import Sequence

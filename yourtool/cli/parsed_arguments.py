@@ -1,4 +1,4 @@
-"""The parsing of a command line, which an empty one does not need."""
+"""Parsing of a command line."""
 
 from collections.abc import Sequence
 

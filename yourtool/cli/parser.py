@@ -1,4 +1,4 @@
-"""The parser of the command line: its commands, options and errors."""
+"""Command-line parser."""
 
 import argparse
 import re

@@ -1,4 +1,7 @@
-"""`yourtool permissions`: what the gate decides about a command, without running it."""
+"""`yourtool permissions`: decisions of the permission gate.
+
+It shows the decision about a command without running it.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`yourtool route`: show which model a prompt would use and the result of every slot.
+"""`yourtool route`: routing preview of a prompt.
 
 With `--session`, show what a swap of a stored session would change; `replay` decides again about
 stored turns.

@@ -1,4 +1,7 @@
-"""The options of a run: model, session, approval, limits and output."""
+"""Options of a run.
+
+They set the model, session, approval, limits and output.
+"""
 
 import argparse
 import stat

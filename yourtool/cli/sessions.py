@@ -1,4 +1,7 @@
-"""`yourtool sessions`: list, show, search, copy, move and check stored sessions."""
+"""`yourtool sessions`: commands for stored sessions.
+
+They list, show, search, copy, move and check sessions.
+"""
 
 import asyncio
 import os

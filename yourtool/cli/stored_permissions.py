@@ -1,4 +1,7 @@
-"""`yourtool permissions list|edit|remove|replay`: stored rules and stored decisions."""
+"""`yourtool permissions`: stored rules and stored decisions.
+
+The actions are `list`, `edit`, `remove` and `replay`.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`yourtool trust`: which folders may configure the program."""
+"""`yourtool trust`: trusted folders."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What was typed while the interface was started, with and without an early prompt."""
+"""Keys typed during the start."""
 
 import os
 import termios

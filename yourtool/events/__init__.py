@@ -1,4 +1,4 @@
-"""Events of a session by topic: stored facts and deltas for the display.
+"""Session events by topic.
 
 Where a change goes:
 

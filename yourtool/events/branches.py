@@ -1,4 +1,4 @@
-"""Facts about the branches of a session: where it continues, and what it has of other branches.
+"""Facts about the branches of a session.
 
 A message follows the one before it on its branch. `branch.selected` starts a new branch after any
 message, and the branch that it leaves stays stored. Entries are what a branch has in addition to

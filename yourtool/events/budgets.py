@@ -1,4 +1,4 @@
-"""Facts about the budgets of the user; amounts are in US dollars."""
+"""Facts about the budgets of the user."""
 
 from decimal import Decimal
 from typing import ClassVar, Literal, TypeAlias

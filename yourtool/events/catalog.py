@@ -1,4 +1,4 @@
-"""The catalog of events: all facts by type, and everything that the core yields."""
+"""Event catalog."""
 
 from collections.abc import Mapping
 from typing import TypeAlias, get_args

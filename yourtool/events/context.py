@@ -1,4 +1,7 @@
-"""Facts about the context of requests: what they have in place of messages of the session."""
+"""Facts about the context of requests.
+
+They record the content that requests have in place of messages of the session.
+"""
 
 from decimal import Decimal
 from typing import ClassVar, Literal, TypeAlias

@@ -1,4 +1,4 @@
-"""Facts about delegated tasks, in the session that delegates; a worker has its own session."""
+"""Facts about delegated tasks."""
 
 from decimal import Decimal
 from typing import ClassVar, Literal, TypeAlias

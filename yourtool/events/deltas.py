@@ -1,4 +1,4 @@
-"""Deltas: display-only events, which are never stored.
+"""Deltas, the display-only events.
 
 An adapter yields `StreamEvent`s, with the tags and the order of the streaming contract; the others
 come from the loop and the tools. Every delta is followed by a fact that makes it redundant.

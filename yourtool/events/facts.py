@@ -1,4 +1,4 @@
-"""The common fields of facts, the stored events of a session.
+"""Common fields of facts.
 
 The core yields one stream of facts and deltas, which every front end consumes. A `Fact` is stored
 before it is displayed; replaying the facts rebuilds the session exactly. Facts are named in the

@@ -1,4 +1,4 @@
-"""Facts about changes of files by calls, and about taking them back."""
+"""Facts about file changes and undo."""
 
 from typing import ClassVar, Literal, TypeAlias
 

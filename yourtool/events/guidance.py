@@ -1,4 +1,7 @@
-"""Facts about skills and memory: what a model loaded, and what it changed for later sessions."""
+"""Facts about skills and memory.
+
+They record the skills that a model loaded, and its changes for later sessions.
+"""
 
 from typing import ClassVar, Literal, TypeAlias
 

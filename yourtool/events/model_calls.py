@@ -1,4 +1,4 @@
-"""Facts about requests to models; the last fact of a request has its usage."""
+"""Facts about requests to models."""
 
 from collections.abc import Mapping
 from decimal import Decimal

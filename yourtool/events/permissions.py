@@ -1,4 +1,7 @@
-"""Facts about what decides on tool calls, so that every decision can be made again."""
+"""Facts about decisions on tool calls.
+
+They contain everything that decides on a call, so that every decision can be made again.
+"""
 
 from typing import ClassVar, Literal
 

@@ -1,4 +1,7 @@
-"""Facts about a session: its start and end, copies, and settings of the user."""
+"""Facts about a session.
+
+They record its start and end, copies, and settings of the user.
+"""
 
 from decimal import Decimal
 from typing import ClassVar, Literal

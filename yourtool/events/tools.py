@@ -1,4 +1,4 @@
-"""Facts about tool calls, their approvals and processes, and shell commands of the user."""
+"""Facts about tool calls and shell commands."""
 
 from datetime import datetime
 from typing import ClassVar, Literal

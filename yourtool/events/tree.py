@@ -1,4 +1,4 @@
-"""The tree of a session: which facts belong to the branch that the conversation is on.
+"""Tree of a session.
 
 The facts between two `branch.selected` are one branch. It continues another one after an entry,
 its leaf, so a path through the tree consists of the start of each branch up to that entry. Ids are

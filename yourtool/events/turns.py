@@ -1,4 +1,7 @@
-"""Facts about a turn: its prompt, its end, and the choice of the model."""
+"""Facts about a turn.
+
+They record its prompt, its end, and the choice of the model.
+"""
 
 from collections.abc import Mapping
 from datetime import time

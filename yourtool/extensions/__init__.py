@@ -1,4 +1,4 @@
-"""The table of extensions: parts without which the rest of the program works.
+"""Table of extensions.
 
 Each extension is a folder of this package; without the folder, its row offers nothing. The rest of
 the program imports none of them: it finds in this table what they offer, and imports it on use.

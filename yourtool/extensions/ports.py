@@ -1,4 +1,4 @@
-"""The ports of extensions: what the modules in the table have.
+"""Ports of extensions.
 
 A module is the port: it has functions of these names.
 """

@@ -1,4 +1,4 @@
-"""Libraries that are installed only if they are wanted, and the command that adds them."""
+"""Optional libraries and their installation command."""
 
 import json
 import shlex

@@ -1,4 +1,7 @@
-"""What a file is at one moment, and which lines two versions of it differ in."""
+"""File states and their differences.
+
+It describes a file at one moment, and finds the lines that differ between two versions.
+"""
 
 import re
 from collections.abc import Iterator, Sequence

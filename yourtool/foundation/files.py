@@ -1,4 +1,4 @@
-"""Kinds of files, reading of small ones, atomic writing of private ones, and locks."""
+"""File kinds, small reads, private writes, locks."""
 
 import errno
 import fcntl

@@ -1,4 +1,4 @@
-"""Rules of nested `.gitignore` files; the nearest one with a matching pattern decides."""
+"""Rules of nested `.gitignore` files."""
 
 import os
 

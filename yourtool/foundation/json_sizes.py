@@ -1,4 +1,4 @@
-"""The number of values in JSON that another program sent, counted before it is decoded.
+"""Number of values in untrusted JSON.
 
 A decoder blocks all threads of the process, and what reads its result blocks the event loop. The
 time depends on the number of values, not of bytes: 8 MiB of empty lists take seconds.

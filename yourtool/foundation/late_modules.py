@@ -1,4 +1,4 @@
-"""Modules that are imported when something in them is used for the first time.
+"""Late imports of modules.
 
 The `__init__` of a package names its late modules. Other modules import them as modules, with
 `from package import module`, and use what is in them through the module. Annotations with their

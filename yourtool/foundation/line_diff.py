@@ -1,8 +1,9 @@
-"""The differences between two lists of lines, in limited time for any content.
+"""Line differences in limited time.
 
-`difflib` takes cubic time for lines that occur many times. So lines that occur once on both sides
-split the texts first (patience diff, https://bramcohen.livejournal.com/73318.html), and a part
-between them that would take too long is one replacement.
+The limit holds for any content of the two lists of lines. `difflib` takes cubic time for lines that
+occur many times. So lines that occur once on both sides split the texts first (patience diff,
+https://bramcohen.livejournal.com/73318.html), and a part between them that would take too long is
+one replacement.
 """
 
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""Masking of keys in text, also percent-encoded, in JSON or in base64.
+"""Masking of keys in text.
 
 A key is found in base64 at any offset and with any line wrapping: for each of the three alignments,
 the search is for the characters that depend only on the key.

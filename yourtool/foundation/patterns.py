@@ -1,4 +1,7 @@
-"""Patterns of others: RE2, whose time is linear in the text (https://github.com/google/re2)."""
+"""Untrusted regular expressions.
+
+They use RE2, whose time is linear in the text (https://github.com/google/re2).
+"""
 
 from functools import lru_cache
 from importlib import import_module

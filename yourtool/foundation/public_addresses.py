@@ -1,4 +1,4 @@
-"""Addresses of hosts, and which of them are public, so that tools may connect to them."""
+"""Addresses of hosts, and the public ones."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""The names that a mistyped name is most like."""
+"""Similar names for a mistyped name."""
 
 from collections.abc import Iterable
 from importlib import import_module

@@ -1,8 +1,8 @@
-"""Sanitizing of external text for storage, display and approval.
+r"""Sanitizing of external text.
 
 `storable` removes what UTF-8 and SQLite cannot store; `printable` replaces what could control the
 terminal; `escaped` also escapes what could be mistaken for something else. Invisible characters are
-shown as `\\u{200b}`; classes follow the Unicode properties `Default_Ignorable_Code_Point` and
+shown as `\u{200b}`; classes follow the Unicode properties `Default_Ignorable_Code_Point` and
 `Bidi_Control` (https://www.unicode.org/reports/tr44/).
 """
 

@@ -1,4 +1,4 @@
-"""Threads for blocking calls; a call that never returns does not keep the program open.
+"""Threads for blocking calls.
 
 At its end, the event loop of asyncio waits until all calls in its threads have returned. A call
 that reads a dead network disk never does.

@@ -1,4 +1,4 @@
-"""`.gitignore` patterns as regular expressions that match without backtracking.
+"""`.gitignore` patterns as regular expressions.
 
 The semantics are those of `wildmatch.c` and `dir.c` in https://github.com/git/git. The first match
 of the part after a `*` is as good as any later one, up to the next slash; the same holds for

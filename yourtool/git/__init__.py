@@ -1,4 +1,4 @@
-"""Files of git that are read without running git.
+"""Git files without a git process.
 
 Where a change goes:
 

@@ -1,4 +1,4 @@
-"""Settings and hooks with which git runs programs.
+"""Git settings and hooks that run programs.
 
 https://git-scm.com/docs/git-config
 

@@ -1,4 +1,4 @@
-"""Settings of git that name neither programs nor addresses.
+"""Harmless git settings.
 
 Only listed settings are harmless: a setting can run a program or redirect what is sent, and new
 versions of git add some. https://git-scm.com/docs/git-config

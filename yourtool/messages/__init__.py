@@ -1,1 +1,4 @@
-"""The canonical message format: blocks, metadata, the stored form and the invariants."""
+"""Canonical message format.
+
+It has the blocks, metadata, the stored form and the invariants.
+"""

@@ -1,4 +1,4 @@
-"""The store of attachments: one file each, named by its SHA-256.
+"""Attachment store.
 
 An attachment is on the disk before the message that refers to it. A file never changes; if its
 content no longer matches its name, it counts as missing.

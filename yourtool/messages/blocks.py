@@ -1,8 +1,9 @@
-"""Content blocks of the canonical message format, and the JSON encoding that compares them.
+"""Content blocks of messages.
 
-The content of a message is an ordered tuple of typed blocks, never a bare string. The garbage
-collector does not follow what a long session has thousands of (`gc=False`), which saves memory and
-time: frozen values have no cycles.
+The blocks of the canonical format are compared by their JSON encoding. The content of a message is
+an ordered tuple of typed blocks, never a bare string. The garbage collector does not follow what a
+long session has thousands of (`gc=False`), which saves memory and time: frozen values have no
+cycles.
 """
 
 import re

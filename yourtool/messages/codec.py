@@ -1,4 +1,7 @@
-"""The stored form of content and metadata; unknown parts of newer versions are skipped."""
+"""Stored form of content and metadata.
+
+It skips unknown parts of newer versions.
+"""
 
 import functools
 import logging

@@ -1,4 +1,4 @@
-"""Validation of messages and sessions; reports problems, never repairs them.
+"""Validation of messages and sessions.
 
 Codes are those of the message contract: M1–M5 for a message, T1–T3 for tool calls across a
 session, D1–D4 for metadata. Problems with a single value name its field instead.

@@ -1,4 +1,7 @@
-"""Values that are computed once for each message, for work that every request repeats."""
+"""Cached values of messages.
+
+Each value is computed once for a message, for work that every request repeats.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar, cast

@@ -1,4 +1,4 @@
-"""The canonical message, schema version 1, which is stored and which adapters translate.
+"""Canonical message, schema version 1.
 
 A message is a role and an ordered tuple of blocks. A tool result is a separate message with role
 `tool`; a system prompt is a message with role `system`. The role decides the type of the message,

@@ -1,4 +1,4 @@
-"""Source, state and cost of a message, by its role.
+"""Message metadata by role.
 
 The fields of each type are in the order of the stored form, which has those of all roles.
 """

@@ -1,4 +1,7 @@
-"""Tokens, price and receipt of one model request, as stored with its reply."""
+"""Usage of one model request.
+
+Its tokens, price and receipt are stored with the reply.
+"""
 
 from decimal import Decimal
 

@@ -1,4 +1,7 @@
-"""Questions of decisions about the commands of a call; each looks at the files once."""
+"""Checks of the commands of a call.
+
+Decisions use them; each check looks at the files once.
+"""
 
 import os
 from collections.abc import Sequence

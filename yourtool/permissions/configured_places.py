@@ -1,4 +1,4 @@
-"""Files of a workspace that settings of git or of a hook manager name.
+"""Workspace files named by git or hook managers.
 
 Hook managers: https://pre-commit.com/#plugins, https://lefthook.dev/configuration.
 """

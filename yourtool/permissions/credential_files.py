@@ -1,4 +1,4 @@
-"""Well-known credential files, which models can read only with an approval.
+"""Well-known credential files.
 
 They are recognised by their names and those of their directories, compared as in `protected`. Names
 that match a pattern but mark an example, such as `.env.example`, are ordinary files. Hard links are

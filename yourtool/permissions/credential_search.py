@@ -1,4 +1,4 @@
-"""Search for credential files among the files that a command reads below a directory.
+"""Search for credential files below a directory.
 
 Trees of dependencies do not count: their files are published, and the keys in them are those of
 tests. Neither do files of certificates without a private key.

@@ -1,4 +1,4 @@
-"""Path globs of permission rules: `*` and `?` match within a directory, `**` across directories.
+"""Path globs of permission rules.
 
 Matching simulates the NFA without backtracking, so its cost is at most the length of the path times
 the length of the pattern (https://swtch.com/~rsc/regexp/regexp1.html).

@@ -1,4 +1,4 @@
-"""The permissions of one workspace, from the user's and the project's rules.
+"""Permissions of one workspace.
 
 The user's are in `permissions.toml`, outside every workspace. A project can have its own file,
 `.yourtool/permissions.toml`, whose rules can only ask and deny; it is read without trust, because

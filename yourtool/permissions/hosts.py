@@ -1,8 +1,9 @@
-"""Hosts in rules: `fetch_url(python.org)`, `fetch_url(*.example.org)`, `fetch_url(a.org:8443)`.
+"""Hosts in permission rules.
 
-An allow rule for a host covers the ports 80 and 443; other ports must be written out, and
-subdomains need `*.`. Non-ASCII hosts are written in ASCII form (`xn--…`), as the approval prompt
-shows them. A deny rule covers every port and every subdomain of its host.
+Examples are `fetch_url(python.org)`, `fetch_url(*.example.org)` and `fetch_url(a.org:8443)`. An
+allow rule for a host covers the ports 80 and 443; other ports must be written out, and subdomains
+need `*.`. Non-ASCII hosts are written in ASCII form (`xn--…`), as the approval prompt shows them. A
+deny rule covers every port and every subdomain of its host.
 """
 
 import re

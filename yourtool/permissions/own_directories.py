@@ -1,4 +1,4 @@
-"""The program's own directories and files, which no tool can read or change.
+"""The program's own directories and files.
 
 They contain API keys, permissions, settings and sessions. Files and directories are compared by
 device and inode, so symbolic links, hard links, bind mounts, other spellings and renames make no

@@ -1,4 +1,6 @@
-"""Protected places, where every write needs an approval: files that programs run or load by name.
+"""Protected places.
+
+Every write to these files, which programs run or load by name, needs an approval.
 
 Names are compared after NFKC normalisation, case folding and removal of invisible characters. On
 every platform they are compared like on file systems that ignore case, trailing dots and streams,

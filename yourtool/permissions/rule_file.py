@@ -1,4 +1,4 @@
-"""Files of permission rules: the rules that apply, and the mistakes with their lines.
+"""Files of permission rules.
 
     schema_version = 1
     deny = ["shell(git push*)"]           # in every workspace

@@ -1,8 +1,9 @@
-"""Permission rules, such as `shell(git status*)`, `edit_file(src/**)` or `read_file`.
+"""Permission rules for tool calls.
 
-A rule names a tool, and optionally which of its calls: a command, a host or a path glob, depending
-on what the calls are about. Deny rules override ask rules, and these override allow rules, from any
-source; specificity does not matter, nor does the order or the number of rules.
+Examples are `shell(git status*)`, `edit_file(src/**)` and `read_file`. A rule names a tool, and
+optionally which of its calls: a command, a host or a path glob, depending on what the calls are
+about. Deny rules override ask rules, and these override allow rules, from any source; specificity
+does not matter, nor does the order or the number of rules.
 """
 
 import re

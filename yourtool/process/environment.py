@@ -1,4 +1,4 @@
-"""The environment of this process, and hiding its secrets from other processes.
+"""Environment of this process.
 
 The kernel shows the initial environment of a process to every process of the same user (`ps e`,
 `/proc/PID/environ`), so values that might be keys are overwritten there. `os.environ` is the

@@ -1,4 +1,4 @@
-"""The guardian: a small process above the program that ends the program's leftover processes.
+"""Guardian process above the program.
 
 It is forked before anything large is imported and has its own process group, so that it survives a
 signal to the group of the program. On Linux it adopts orphans, also those with their own session or

@@ -1,4 +1,4 @@
-"""Detection of errors that are caused by a lack of memory."""
+"""Detection of memory shortage errors."""
 
 import errno
 import resource

@@ -1,4 +1,4 @@
-"""Linux process controls that Python does not have; no-ops on other systems.
+"""Linux process controls missing in Python.
 
 https://man7.org/linux/man-pages/man2/prctl.2.html
 https://man7.org/linux/man-pages/man3/malloc_trim.3.html

@@ -1,4 +1,4 @@
-"""The supervisor: the process that the user started, which restores the terminal afterwards.
+"""Supervisor process.
 
 A process that is killed cannot restore its terminal or end its children, so the program runs below
 two small parents, with a fork before anything large is imported: this one, which the shell started,

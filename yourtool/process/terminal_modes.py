@@ -1,4 +1,4 @@
-"""The settings and modes of the terminal, and how to restore them."""
+"""Settings and modes of the terminal."""
 
 import os
 import termios

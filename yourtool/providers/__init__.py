@@ -1,4 +1,6 @@
-"""Model providers: send requests, stream replies, translate both to a wire format.
+"""Model providers.
+
+They send requests, stream replies, and translate both between our format and a wire format.
 
 Where a change goes:
 

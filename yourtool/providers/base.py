@@ -1,4 +1,4 @@
-"""The interface between the loop and a provider: a request in, stream events out.
+"""Interface between the loop and a provider.
 
 An adapter combines a dialect, which is pure, with a thin `Transport`. The stream of one request
 follows six rules, for any response and any chunking:

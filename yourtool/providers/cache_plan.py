@@ -1,4 +1,4 @@
-"""Cache breakpoints of a request; computed per request and never stored.
+"""Cache breakpoints of a request.
 
 A provider reads the longest cached prefix that ends at a breakpoint. It looks back from each
 breakpoint over a limited number of blocks: Anthropic over twenty, with at most four breakpoints per

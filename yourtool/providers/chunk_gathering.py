@@ -1,4 +1,4 @@
-"""Combines chunks of a response that arrive shortly after each other.
+"""Combination of response chunks.
 
 Servers send one chunk for each token. Reading one, and everything that follows for it, costs more
 than its content. So after a read that had to wait for the network, the next one is delayed: the

@@ -1,8 +1,9 @@
-"""The demo: two scripts that show the program in a real directory, without a model.
+"""Scripts of the demo.
 
-`demo:tour` plays one chapter per prompt and uses the real tools; the user then swaps to
-`demo:guide`. Both depend on the conversation only, so that a resumed session continues at the same
-chapter. The first reply of each states that it is a script.
+Two scripts show the program in a real directory, without a model. `demo:tour` plays one chapter per
+prompt and uses the real tools; the user then swaps to `demo:guide`. Both depend on the conversation
+only, so that a resumed session continues at the same chapter. The first reply of each states that
+it is a script.
 """
 
 import re

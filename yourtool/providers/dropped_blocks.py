@@ -1,4 +1,4 @@
-"""Blocks that a request drops: log a warning for each, fail for critical ones."""
+"""Log of dropped blocks in requests."""
 
 import logging
 from collections.abc import Callable

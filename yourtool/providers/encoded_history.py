@@ -1,4 +1,4 @@
-"""The conversation of a session as a dialect encoded it for the last request.
+"""Encoded conversation of a session.
 
 The next request has the same messages and a few more, so only these are written and encoded. A
 message is encoded once it is final: before the first cache breakpoint, because breakpoints move on,

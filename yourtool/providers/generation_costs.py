@@ -1,4 +1,4 @@
-"""The cost of a reply that arrived without one, as the provider reports it later.
+"""Costs that a provider reports later.
 
 Source: https://openrouter.ai/docs/api/api-reference/generations/get-generation.
 """

@@ -1,4 +1,4 @@
-"""Idle timeouts of a request: they end when the provider sends no content for too long.
+"""Idle timeouts of a request.
 
 They are measured by the clock from the last content, without the time that the consumer of the
 events takes; pings are not content.

@@ -1,4 +1,4 @@
-"""Lenient access to JSON from a server, whose structure is not trusted."""
+"""Lenient access to JSON from servers."""
 
 import json
 from typing import Any, cast

@@ -1,4 +1,7 @@
-"""Media type detection from the content (https://mimesniff.spec.whatwg.org)."""
+"""Media type detection from content.
+
+It follows https://mimesniff.spec.whatwg.org.
+"""
 
 import struct
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The model lists of servers: fetch one, and parse its entries.
+"""Model lists of servers.
 
 Sources: https://docs.claude.com/en/api/models-list, https://openrouter.ai/docs/models,
 https://ai.google.dev/api/models, https://platform.openai.com/docs/api-reference/models/list and

@@ -1,4 +1,6 @@
-"""The cost of a request: four disjoint token counts, each with its own rate.
+"""Cost of a request.
+
+It has four disjoint token counts, each with its own rate.
 
 If a vendor charges more for long prompts, the length of the prompt sets the rates of the entire
 request, including the reply: https://ai.google.dev/gemini-api/docs/pricing,

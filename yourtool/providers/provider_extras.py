@@ -1,8 +1,9 @@
-"""Opaque blocks that only the issuing model can replay: written by `Reply`, read by its dialect.
+"""Opaque blocks of the issuing model.
 
-Blocks of unknown kinds are indexed by the block that follows them, notes by the block that they
-describe. The scope identifies the issuer: the provider, the model and the wire format, because one
-model can be available in several.
+Only this model can replay them: `Reply` writes them, and its dialect reads them. Blocks of unknown
+kinds are indexed by the block that follows them, notes by the block that they describe. The scope
+identifies the issuer: the provider, the model and the wire format, because one model can be
+available in several.
 """
 
 from typing import Any

@@ -1,4 +1,7 @@
-"""Provider specifications: the built-in ones, merged with the user's settings."""
+"""Provider specifications.
+
+The user's settings are merged with the built-in ones.
+"""
 
 from collections.abc import Mapping
 from typing import Literal

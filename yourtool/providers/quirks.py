@@ -1,4 +1,4 @@
-"""Differences between servers with a Chat Completions API, with a table of well-known hosts.
+"""Differences between Chat Completions servers.
 
 `make docs` writes both tables to `docs/models.md`. Sources: the documentation of the hosts and
 the requests that their servers rejected: https://docs.mistral.ai/api,

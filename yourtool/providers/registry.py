@@ -1,4 +1,4 @@
-"""Registry of providers, which creates the adapter of each on first use.
+"""Registry of providers.
 
 Only this module imports by name: dialects, transports and vendors' packages are not imported
 until a request needs them.

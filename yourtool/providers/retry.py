@@ -1,7 +1,8 @@
-"""An adapter that wraps another and retries requests that failed before any content.
+"""Adapter with retries.
 
-There are at most 1 + `max_retries` attempts, and the total delay is limited. The delay doubles from
-one second with 25 % jitter and is at least the provider's `retry-after`.
+It wraps another adapter and retries requests that failed before any content. There are at most 1 +
+`max_retries` attempts, and the total delay is limited. The delay doubles from one second with 25 %
+jitter and is at least the provider's `retry-after`.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""An adapter that plays a script, for tests, the demo and screenshots.
+"""Adapter that plays a script.
 
 A script is a sequence of replies, one for each request, or a function that answers a request. A
 reply is made of steps: `says("I look.") + calls("read_file", path="a.txt")`. `demo:file` plays a

@@ -1,4 +1,4 @@
-"""Token weights of model families: costs of text, and overhead of prompts, messages and tools.
+"""Token weights of model families.
 
 The text weights are fitted to published vocabularies: `o200k_base`, Claude 2, Gemma 3, Llama 3.1,
 Qwen 2.5, DeepSeek V3 and Mistral Nemo. The overheads are from the chat templates published with

@@ -1,4 +1,4 @@
-"""Tool call ids: ours, and those of each provider."""
+"""Tool call ids of ours and of providers."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Host and origin of base URLs, and detection of loopback addresses."""
+"""Host and origin of base URLs."""
 
 import ipaddress
 from urllib.parse import SplitResult, urlsplit

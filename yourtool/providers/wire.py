@@ -1,4 +1,4 @@
-"""An adapter built from a dialect and a transport: sends one request and streams the reply.
+"""Adapter from a dialect and a transport.
 
 The response passes through three stages: chunks of bytes, frames (server-sent events, or one JSON
 document), and the events that the dialect's parser makes of the frames that arrived together. A

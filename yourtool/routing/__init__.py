@@ -1,4 +1,4 @@
-"""Choose the model of a turn and record the reasons.
+"""Routing of turns to models.
 
 Where a change goes:
 

@@ -1,4 +1,4 @@
-"""Outage state of models and providers; automatic choices skip unavailable ones.
+"""Outage state of models and providers.
 
 A model that the user requests is tried anyway (`router.decide`), and a success ends the outage.
 

@@ -1,4 +1,4 @@
-"""Routing rules: `routing.toml` of the user and of a trusted project.
+"""Routing rules in `routing.toml`.
 
     schema_version = 1
     global_default = "sonnet"

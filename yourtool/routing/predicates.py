@@ -1,4 +1,4 @@
-"""The conditions of routing rules: a closed set of predicates, joined by `any_of`, `all_of`, `not`.
+"""Conditions of routing rules.
 
 A condition is a table. Several keys in one table must all hold, and the empty table always holds.
 Patterns are those of RE2 (https://github.com/google/re2/wiki/Syntax), whose time is linear in the

@@ -1,4 +1,4 @@
-"""The routing chain, which chooses the model of a turn: seven slots in a fixed order.
+"""Routing chain.
 
 All functions are pure. The first slot with a valid candidate wins, and the recorded chain ends with
 it; each slot has a verdict and a reason. The two explicit slots never fall through: the turn is

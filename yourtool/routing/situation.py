@@ -1,6 +1,7 @@
-"""One decision as a pure function of data: the rules, the turn, and what is known about models.
+"""Routing decision as a pure function.
 
-A stored decision is made again with the same function.
+It depends on data only: the rules, the turn, and the known facts about models. A stored decision is
+made again with the same function.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""The user's settings, their files and the keys of providers.
+"""User settings, their files and provider keys.
 
 Where a change goes:
 

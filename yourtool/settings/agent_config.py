@@ -1,4 +1,4 @@
-"""Settings of turns, their workers, the checks after edits, other agents, and directories."""
+"""Settings of turns, workers and checks."""
 
 from decimal import Decimal
 from typing import Annotated, Literal, TypeAlias

@@ -1,4 +1,4 @@
-"""The settings: `config.toml` as Structs, and the options of the command line.
+"""Settings as Structs and command-line options.
 
 The precedence is option, environment variable, file, default; each value has its source. An unknown
 key is an error. A file of the workspace never sets anything here.

@@ -1,4 +1,4 @@
-"""API keys: finding and storing them without showing them.
+"""Search and storage of API keys.
 
 The first source with a key wins: the command line, an environment variable, `credentials.toml` in
 the user's directory, which only the user may read, then the system's keychain, which that file can

@@ -1,4 +1,7 @@
-"""Settings of hooks: commands of the user or a project that run at events of a session."""
+"""Settings of hooks.
+
+Hooks are commands of the user or a project that run at events of a session.
+"""
 
 from typing import Annotated, Literal, TypeAlias
 

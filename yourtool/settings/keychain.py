@@ -1,4 +1,4 @@
-"""Keys in the system's keychain, through the optional package `keyring`.
+"""Keys in the system's keychain.
 
 This is the only module that imports it (https://github.com/jaraco/keyring), and only when a key is
 read or stored. A back end that stores plain text, or that `keyring` itself does not recommend, is

@@ -1,4 +1,4 @@
-"""The settings of the sandbox, `[sandbox]` in `config.toml`, and its levels."""
+"""Settings and levels of the sandbox."""
 
 import sys
 from enum import StrEnum

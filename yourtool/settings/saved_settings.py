@@ -1,4 +1,4 @@
-"""Saving a setting in `config.toml` without changing the rest of the file."""
+"""Storage of a setting in `config.toml`."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The settings of commands, `[shell]` in `config.toml`: the variables that they get."""
+"""Settings of shell commands and their environment."""
 
 from collections.abc import Iterable
 from typing import Annotated, TypeAlias

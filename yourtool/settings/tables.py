@@ -1,4 +1,4 @@
-"""Validation of TOML tables against Structs, with the location of every problem."""
+"""Validation of TOML tables against Structs."""
 
 import re
 import tomllib

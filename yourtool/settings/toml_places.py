@@ -1,4 +1,4 @@
-"""Where the tables, keys and list elements of a TOML file are in its text."""
+"""Positions in the text of TOML files."""
 
 import re
 import tomllib

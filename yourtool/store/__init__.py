@@ -1,4 +1,4 @@
-"""Session storage: the port, its implementation in SQLite, copies and exports of sessions.
+"""Session storage, copies and exports.
 
 Where a change goes:
 

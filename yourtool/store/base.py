@@ -1,4 +1,4 @@
-"""The port to the session store: what the program needs of one.
+"""Port to the session store.
 
 A store contains the facts of sessions and answers questions about them. What needs only these
 methods, such as forks and exports, works with every store. A store validates facts with

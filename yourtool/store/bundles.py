@@ -1,4 +1,4 @@
-"""A portable file of a session: a ZIP archive with checksums of everything in it.
+"""Portable file of a session.
 
 `manifest.json` names every other file with its size and SHA-256. `session.jsonl` has the lines of
 an export, `blobs/<sha256>` the attachments, and `prices.json` the prices of the session's models

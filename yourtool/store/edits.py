@@ -1,4 +1,4 @@
-"""Changes to stored sessions that are not open: a new title, and deletion."""
+"""Changes to closed stored sessions."""
 
 import asyncio
 import shutil

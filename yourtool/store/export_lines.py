@@ -1,4 +1,4 @@
-"""The lines of an export as this version reads them, and what of them it does not define.
+"""Lines of an export.
 
 What newer versions define never refuses a file. It stays with the session, and the import names it:
 an event of an unknown type, or with an unknown value, becomes an `entry.imported` with its JSON.

@@ -1,4 +1,4 @@
-"""Export and import of sessions: JSON Lines, which can be imported, and pages to read.
+"""Export and import of sessions.
 
 The first line names the format, `{"type": "yourtool.session", "version": 1, …}`. The other lines
 are the stored facts with their messages, as written by `--output-format stream-json`. Each

@@ -1,4 +1,4 @@
-"""Copies of sessions: forks of a stored session, and imports from a file.
+"""Copies of sessions: forks and imports.
 
 A copy is an ordinary session with its own ids: writing, exporting and deleting it does not involve
 the original, and queries stay plain SQL. New ids have the same order as the ids they replace, and

@@ -1,4 +1,4 @@
-"""HTML export of a session: one file that needs nothing else, without scripts.
+"""HTML export of a session.
 
 Every text of the session is escaped, and a policy in the page forbids the browser to load anything.
 Images are part of the file, in formats that cannot contain scripts.

@@ -1,4 +1,7 @@
-"""Questions about the files that calls changed: by file, lines, call, prompt and session."""
+"""Queries about changed files.
+
+They search the changes of calls by file, lines, call, prompt and session.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Results for the calls of a session whose own results are lost."""
+"""Replacements for lost tool results."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Texts of a session as parts of a Markdown document, which end where they end.
+"""Session texts inside a Markdown document.
 
 A reply that was cut can have a code block without its end, and any text can have HTML, which hides
 what follows it (`<!--`, `<details>`), images, which a reader loads, and headings, which look like

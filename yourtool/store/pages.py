@@ -1,4 +1,4 @@
-"""The facts of a session in pages from its end, to show it without reading all of it.
+"""Pages of facts from a session's end.
 
 A page is as fast in a session of 100,000 messages as in a short one.
 """

@@ -1,8 +1,9 @@
-"""Export of a session in the format of pi, version 3, which OpenClaw reads as well.
+"""Session export in the format of pi.
 
-Entries are written in the order of the facts, each after the one that it follows, so parents come
-before children. That program continues after the last line, so the last entry is on the branch that
-the session is on. What its format has no place for (routing, merged copies, overrides) is omitted.
+The format is version 3 of pi, which OpenClaw reads as well. Entries are written in the order of the
+facts, each after the one that it follows, so parents come before children. That program continues
+after the last line, so the last entry is on the branch that the session is on. What its format has
+no place for (routing, merged copies, overrides) is omitted.
 """
 
 import base64

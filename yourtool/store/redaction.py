@@ -1,4 +1,4 @@
-"""Removal of names and private texts from a session that is exported.
+"""Removal of private data from exports.
 
 Pure functions: the same facts and salt give the same result, a second application changes nothing,
 and the store is not touched. The ids, order, times, types, tokens, costs and models of facts stay.

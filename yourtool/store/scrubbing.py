@@ -1,4 +1,4 @@
-"""Replacement of secrets in exports: the keys of the user, and what has the form of a secret.
+"""Replacement of secrets in exports.
 
 Forms are patterns of RE2, whose time is linear (https://github.com/google/re2/wiki/Syntax). They
 are those that the vendors document, as collected by

@@ -1,4 +1,7 @@
-"""The texts and attachments of a session: transformation, titles, snippets of search results."""
+"""Texts and attachments of a session.
+
+Functions transform texts, and make titles and the snippets of search results.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The validation of facts that every store does before it stores them."""
+"""Validation of facts."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Adjust arguments that mean something valid: one pass before validation.
+"""Adjustment of arguments with a clear meaning.
 
 Only the form changes: a number or a boolean as text, a null in place of an omitted field, JSON as
 text, the fields of the only item outside of its array. A number beyond a bound becomes that bound,

@@ -1,7 +1,8 @@
-"""Names of tools and arguments in hooks of Claude Code, Codex and Gemini CLI: one table both ways.
+"""Tool and argument names for hooks.
 
-Hooks get the names of Claude Code, and matchers can have those of all three, and ours. Fields that
-are not in the table have the same name.
+One table translates the names of Claude Code, Codex and Gemini CLI both ways. Hooks get the names
+of Claude Code, and matchers can have those of all three, and ours. Fields that are not in the table
+have the same name.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The commands of a session that run, and those that keep running after their call.
+"""Running commands of a session.
 
 Every command of the model starts in the foreground, where its call waits for it. It moves to the
 background for the call or for the user; then it has an id, and the model can ask for its

@@ -1,4 +1,4 @@
-"""Tools from typed async functions that declare their side effects.
+"""Tools from typed async functions.
 
 The argument Struct provides the JSON Schema and validation, the docstring is the description for
 the model, and the return value is text or a `ToolOutput`. Tools are independent of approvals,

@@ -1,4 +1,4 @@
-"""The subset of JSON Schema that every provider accepts: deriving and checking.
+"""JSON Schema subset of every provider.
 
 The subset is the intersection of what the major providers accept: the seven basic types, objects
 with `properties`, arrays with a single `items` schema, and simple bounds. `subset_problems` rejects

@@ -1,4 +1,4 @@
-"""Tools whose arguments are described by a JSON Schema from elsewhere, such as a server.
+"""Tools with an external JSON Schema.
 
 The schema is not trusted: arguments are validated against its resolved form, which contains no
 regular expressions and no references, and the work is limited.

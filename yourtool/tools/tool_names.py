@@ -1,4 +1,4 @@
-"""Names of other programs' tools, which models use from habit."""
+"""Tool names of other programs."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""`find_tools`: how a model finds the tools of servers when all of them would fill its window.
+"""`find_tools`: search for tools of servers.
 
 Requests have this tool in place of them. What a call finds joins the following requests after all
 other tools, so the part that a provider has in its cache stays the same.

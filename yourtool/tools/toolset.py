@@ -1,4 +1,4 @@
-"""The tools that a model can call during a turn, and where they come from."""
+"""Available tools of a turn."""
 
 import os
 import re

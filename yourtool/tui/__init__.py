@@ -1,1 +1,1 @@
-"""The terminal interface: it shows events and answers questions."""
+"""Terminal interface."""

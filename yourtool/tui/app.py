@@ -1,4 +1,4 @@
-"""The terminal interface; it paints first and opens the core afterwards."""
+"""Application of the terminal interface."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Slash commands: their table and handlers, which every front end shares.
+"""Slash commands of all front ends.
 
 Where a change goes:
 

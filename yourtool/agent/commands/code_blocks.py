@@ -1,4 +1,4 @@
-"""The fenced code blocks of a reply, as they are copied.
+"""Fenced code blocks of a reply, for copying.
 
 https://spec.commonmark.org/0.31.2/#fenced-code-blocks; a fence may be in a quote or a list item.
 """

@@ -1,4 +1,7 @@
-"""`/context` and `/compact`: what the next request has, message by message, and what it costs."""
+"""Commands `/context` and `/compact`.
+
+They show the next request, message by message, and its cost.
+"""
 
 import asyncio
 from collections.abc import Sequence

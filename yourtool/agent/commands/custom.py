@@ -1,4 +1,4 @@
-"""Custom commands: Markdown files whose text is sent as a prompt.
+"""Custom commands from Markdown files.
 
 `review.md` is `/review`, and `git/review.md` is `/git:review`. A command that ships with the
 program cannot be replaced. Those of a project are files that configure.

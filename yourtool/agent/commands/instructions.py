@@ -1,4 +1,4 @@
-"""`/init`: let the model write the instructions of the project."""
+"""Command `/init`."""
 
 from typing import TYPE_CHECKING
 

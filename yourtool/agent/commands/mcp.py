@@ -1,4 +1,7 @@
-"""`/mcp`: the MCP servers of the workspace: their state, tools, price, and acceptance."""
+"""Command `/mcp`.
+
+It shows the state, tools and price of the MCP servers of the workspace, and their acceptance.
+"""
 
 import asyncio
 from contextlib import suppress

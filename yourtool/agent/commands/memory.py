@@ -1,4 +1,4 @@
-"""`/memory`: show and change what later sessions remember."""
+"""Command `/memory`."""
 
 import asyncio
 from typing import TYPE_CHECKING, Literal

@@ -1,4 +1,4 @@
-"""The rows of the list of models, with their capabilities and prices."""
+"""Rows of the model list."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""`/model`, `/models` and `/effort`: the model of the session and its reasoning effort."""
+"""Commands `/model`, `/models` and `/effort`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Set

@@ -1,4 +1,7 @@
-"""The parser of user input: slash commands, shell commands and text for the model."""
+"""Parser of user input.
+
+It separates slash commands, shell commands and text for the model.
+"""
 
 from collections.abc import Mapping
 from typing import TypeAlias

@@ -1,4 +1,7 @@
-"""The rules of all files and of a session: where each is from, its last use, what it covers."""
+"""List of all permission rules.
+
+The rules are those of all files and of a session; each has its source, last use and coverage.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,7 @@
-"""`/permissions`: the rules of the files and of the session, each taken back with one key."""
+"""Command `/permissions`.
+
+It shows the rules of the files and of the session; one key takes each of them back.
+"""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""`/plan`: plan mode, and what happens with the plan that the model proposed or wrote."""
+"""Command `/plan`.
+
+It starts plan mode, and handles the plan that the model proposed or wrote.
+"""
 
 from collections.abc import Sequence
 from functools import partial

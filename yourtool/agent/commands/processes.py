@@ -1,4 +1,4 @@
-"""`/processes` and `/background`: the processes that run in the background."""
+"""Commands `/processes` and `/background`."""
 
 from functools import partial
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`/retry`, `/continue` and `/copy`: the last replies of the model."""
+"""Commands `/retry`, `/continue` and `/copy`."""
 
 import asyncio
 from collections.abc import Sequence

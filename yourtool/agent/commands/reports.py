@@ -1,4 +1,4 @@
-"""`/cost`: the cost of the session by model and by role."""
+"""Command `/cost`."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

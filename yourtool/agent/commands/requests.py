@@ -1,4 +1,7 @@
-"""`/request`: what a request had, the share of each part, and what the provider's cache did."""
+"""Command `/request`.
+
+It shows the parts of a request, their shares, and the effect of the provider's cache.
+"""
 
 import asyncio
 from collections.abc import Iterator

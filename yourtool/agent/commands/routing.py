@@ -1,4 +1,7 @@
-"""`/rules`, `/why` and `/route`: rules, why the last turn had its model, and advice on it."""
+"""Commands `/rules`, `/why` and `/route`.
+
+They show the rules, the reason for the model of the last turn, and advice on it.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

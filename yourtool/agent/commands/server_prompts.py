@@ -1,4 +1,4 @@
-"""Prompts of MCP servers as slash commands: `/mcp__server__prompt WORDS`."""
+"""Prompts of MCP servers as slash commands."""
 
 from collections.abc import Mapping
 from functools import partial

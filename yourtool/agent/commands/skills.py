@@ -1,4 +1,4 @@
-"""`/skill`: list the skills, or give one to the model."""
+"""Command `/skill`."""
 
 import asyncio
 from collections.abc import Container

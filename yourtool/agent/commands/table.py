@@ -1,4 +1,4 @@
-"""The table of all slash commands, which parser, completion and help share."""
+"""Table of all slash commands."""
 
 from collections.abc import Mapping
 

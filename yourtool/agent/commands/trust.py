@@ -1,4 +1,7 @@
-"""`/trust`: whether the files of the folder may configure the program."""
+"""Command `/trust`.
+
+The user allows or forbids the files of the folder to configure the program.
+"""
 
 import asyncio
 from functools import partial

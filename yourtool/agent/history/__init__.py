@@ -1,4 +1,4 @@
-"""The history of a session: its facts, and the state folded from them.
+"""History of a session: facts and folded state.
 
 Where a change goes:
 

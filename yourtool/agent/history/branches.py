@@ -1,4 +1,4 @@
-"""The tree of a session as rows, and the places where its conversation can continue."""
+"""Rows of the session tree."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias

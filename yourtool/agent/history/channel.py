@@ -1,4 +1,4 @@
-"""The channel between a coroutine that changes a session and the front end that shows its events.
+"""Channel from a session to its front end.
 
 `Channel.run` is the one place where a coroutine becomes a stream. The functions below it are plain
 coroutines: they return values, and show events with `emit` and `record`, from any task.

@@ -1,4 +1,4 @@
-"""Which messages a summary replaces when the context window of a model is full.
+"""Choice of messages for a summary.
 
 Whole turns are replaced, oldest first. If that is not enough, the steps of the last turn are, but
 not what the user wrote in it. A step is a reply with the results of its calls, so calls and results

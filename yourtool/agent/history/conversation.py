@@ -1,4 +1,4 @@
-"""The conversation of one branch of a session: a fold over the facts of that branch."""
+"""Conversation of one branch."""
 
 import bisect
 from collections.abc import Iterable

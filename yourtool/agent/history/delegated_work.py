@@ -1,4 +1,4 @@
-"""What workers have used and changed, from the facts of their sessions."""
+"""Usage and changes of workers."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal

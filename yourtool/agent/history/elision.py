@@ -1,9 +1,10 @@
-"""Elision of old tool outputs when the context window of a model is full.
+"""Elision of old tool outputs.
 
-The stored history is unchanged; requests contain a placeholder for each elided output. There is no
-prediction: outputs are elided after a provider rejected a request for its length, first those
-before the last prompt, then those before the last reply, then all. Each rejection shortens the
-request, so the number of rejections is bounded.
+It happens when the context window of a model is full. The stored history is unchanged; requests
+contain a placeholder for each elided output. There is no prediction: outputs are elided after a
+provider rejected a request for its length, first those before the last prompt, then those before
+the last reply, then all. Each rejection shortens the request, so the number of rejections is
+bounded.
 """
 
 from collections.abc import Collection, Sequence

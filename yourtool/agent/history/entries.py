@@ -1,4 +1,4 @@
-"""Messages that requests have for entries of the session, which are no messages themselves."""
+"""Request messages for entries of the session."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""The files that the calls of a session changed, folded from its facts, and how to restore them.
+"""Changed files of a session, and their restoration.
 
 The states of a file form a chain: each change starts where the one before ended, unless somebody
 else changed the file in between. Only an unbroken end of the chain is taken back, and only if the

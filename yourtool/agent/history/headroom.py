@@ -1,4 +1,4 @@
-"""What is left of a provider's rate limits, from the headers of the last reply."""
+"""Remaining rate limits of a provider."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What requests have of single messages, as the user chose: all of it, a part of it, or nothing.
+"""Overrides of single messages in requests.
 
 A pinned message is never summarised or elided. The stored history is unchanged. Calls and results
 stay together: without a reply, requests have no results of its calls, and an omitted result is

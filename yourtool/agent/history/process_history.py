@@ -1,4 +1,4 @@
-"""The background processes of a session: a fold over its facts."""
+"""Background processes folded from facts."""
 
 from yourtool.events.catalog import AnyFact
 from yourtool.events.sessions import SessionForked, SessionImported

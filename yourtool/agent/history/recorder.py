@@ -1,4 +1,4 @@
-"""Records facts: completes the envelope, stores the fact, then applies and returns it."""
+"""Recorder of facts."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""Close the turn that a dead process left open, so that the history is valid."""
+"""Repair of an open turn.
+
+A turn that a dead process left open is closed, so that the history is valid.
+"""
 
 import asyncio
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Deletion of sessions that were not used for a long time, as `[sessions] keep_days` asks."""
+"""Deletion of old sessions."""
 
 import asyncio
 from datetime import timedelta

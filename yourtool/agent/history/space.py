@@ -1,4 +1,7 @@
-"""Waiting for space on a full disk: a turn pauses with what it has in memory, and continues."""
+"""Waiting for space on a full disk.
+
+A turn pauses with its data in memory, and continues when there is space.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable

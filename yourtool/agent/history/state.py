@@ -1,4 +1,4 @@
-"""The state of a session: a fold over its facts, so that resume is a replay."""
+"""State of a session."""
 
 from decimal import Decimal
 

@@ -1,4 +1,7 @@
-"""The stored decisions on calls of all sessions: when rules were used, and what others change."""
+"""Stored decisions on calls of all sessions.
+
+They show the last use of each rule and the effect of other rules.
+"""
 
 import functools
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What requests of a session had besides messages: system prompts and tools.
+"""Stored prompt of requests: system prompts and tools.
 
 Its facts have each text once, by its digest.
 """

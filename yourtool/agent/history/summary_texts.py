@@ -1,4 +1,4 @@
-"""Texts about messages: what a model summarises, and the summary that is written without one."""
+"""Texts for and of summaries."""
 
 import sys
 from collections.abc import Collection, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Hooks: commands that run at events of a session, in the form that several agents share.
+"""Hooks: commands at events of a session.
 
 Where a change goes:
 

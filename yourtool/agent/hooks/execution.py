@@ -1,8 +1,9 @@
-"""Runs the command of a hook: JSON as its input, with a limit of time and output.
+"""Execution of hook commands.
 
-A hook of the user runs as the user's own commands do, and one of a project in the sandbox. So does
-one of the user that runs a file of the workspace, because models can write it. A command of plain
-words is started without a shell; others are the line of one.
+A command gets JSON as its input, with a limit of time and output. A hook of the user runs as the
+user's own commands do, and one of a project in the sandbox. So does one of the user that runs a
+file of the workspace, because models can write it. A command of plain words is started without a
+shell; others are the line of one.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Exit code 2 of a hook that did not run: of its interpreter or shell, not of the hook.
+"""Exit code 2 of failed hook starts.
 
 Python, Perl, awk and some shells end with 2 if there is no script, and bash does if the line has a
 mistake. Such a run decides nothing. It is recognised by the first line on standard error together

@@ -1,4 +1,4 @@
-"""A hook: which events it is for, what it runs, and what it may decide."""
+"""Hook: events, command and permitted decisions."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""The hooks of a session, and one event for which they run.
+"""Hooks of a session, and events for them.
 
 They run one after the other in the order of their files, those of the user first, so that each one
 gets the arguments as the one before left them. The first one that refuses is the last one to run.

@@ -1,4 +1,4 @@
-"""What a hook answers: its exit code, and JSON or text on standard output.
+"""Reply of a hook.
 
 The form is that of Claude Code (https://code.claude.com/docs/en/hooks), which Codex and Gemini CLI
 share: 0 is a success, 2 blocks, with the reason on standard error, and everything else is a failure

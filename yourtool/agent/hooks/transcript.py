@@ -1,6 +1,7 @@
-"""The file that `transcript_path` names: the messages of a session, one JSON object per line.
+"""Transcript file for hooks.
 
-It is written just before a hook runs, and then only extended. A line has the canonical blocks of a
+`transcript_path` names it; it has the messages of a session, one JSON object per line. It is
+written just before a hook runs, and then only extended. A line has the canonical blocks of a
 message, in the places in which hooks of other agents look for them.
 """
 

@@ -1,4 +1,4 @@
-"""The input of a user: mentions, attachments and shell commands as messages.
+"""User input as messages.
 
 Where a change goes:
 

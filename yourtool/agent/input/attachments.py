@@ -1,7 +1,7 @@
-"""Attachments of a prompt: images, audio and PDFs as files, text documents as text.
+"""Attachments of a prompt.
 
-Files are read, checked and scaled here, once; requests send exactly these bytes. A URL is passed on
-to the provider and never fetched.
+Images, audio and PDFs are sent as files, text documents as text. Files are read, checked and scaled
+here, once; requests send exactly these bytes. A URL is passed on to the provider and never fetched.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""The content of the clipboard, read with programs of the desktop."""
+"""Content of the clipboard."""
 
 import os
 

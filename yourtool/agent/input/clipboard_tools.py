@@ -1,4 +1,4 @@
-"""The programs that read and write the clipboard of the desktop. All functions block."""
+"""Clipboard programs of the desktop."""
 
 import base64
 import binascii

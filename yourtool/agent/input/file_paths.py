@@ -1,4 +1,4 @@
-"""Paths of images and other media in text, as people type them and terminals paste them.
+"""Paths of media in text.
 
 Terminals paste the path of a dropped file with the quoting of a shell, or unchanged.
 """

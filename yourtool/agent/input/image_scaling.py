@@ -1,4 +1,4 @@
-"""A separate program, `image_scaling.py BYTES SIDE`, that scales an image from stdin to stdout.
+"""Separate program for image scaling.
 
 It imports nothing of this package and nothing imports it. The output is deterministic.
 """

@@ -1,7 +1,7 @@
-"""Images scaled and converted to what every provider accepts, if Pillow is installed.
+"""Scaled and converted images.
 
-Pillow decodes in a separate process (`image_scaling.py`), so that a malicious image cannot harm
-this one.
+Every provider accepts the result. The module needs Pillow. Pillow decodes in a separate process
+(`image_scaling.py`), so that a malicious image cannot harm this one.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`@file` and paths of images in a prompt: the files whose content is sent with it.
+"""Files and images mentioned in a prompt.
 
 The same rules apply as to the tool `read_file`: a file that needs an approval, or that a rule or
 the program closes, is only mentioned, and the model has to read it with the tool.

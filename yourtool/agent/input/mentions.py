@@ -1,4 +1,4 @@
-"""`@alias` at the start of a message, which selects a model for one turn."""
+"""Model alias at the start of a message."""
 
 import re
 from collections.abc import Callable

@@ -1,6 +1,7 @@
-"""Shell commands of the user, run like the `shell` tool but without approval or model.
+"""Shell commands of the user.
 
-A command is one fact with a user message. If the program dies during a command, nothing is stored.
+They run like the `shell` tool but without approval or model. A command is one fact with a user
+message. If the program dies during a command, nothing is stored.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
-"""The budgets of the user, in US dollars: what is spent of them, and what a request would exceed.
+"""Budgets of the user in US dollars.
 
-A session and its workers share one object. The cost of the day is read from the store, since other
-processes add to it.
+They have the amount that is spent, and find the budget that a request would exceed. A session and
+its workers share one object. The cost of the day is read from the store, since other processes add
+to it.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence

@@ -1,6 +1,7 @@
-"""What requests cost, by day, session, model, role or kind of token: a sum over stored facts.
+"""Cost report of requests.
 
-Requests in copies, which a fork or an import made, belong to the session that paid for them.
+It sums stored facts by day, session, model, role or kind of token. Requests in copies, which a fork
+or an import made, belong to the session that paid for them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,8 +1,8 @@
-"""Asks providers for the costs of replies that arrived without one, in the background.
+"""Questions to providers about missing costs.
 
-A reply that was stopped or broke off has no usage at its end, which is where OpenRouter reports the
-cost. The question never delays a turn, and nothing but the log shows when it fails. It ends with
-the session.
+They run in the background for replies that arrived without a cost. A reply that was stopped or
+broke off has no usage at its end, which is where OpenRouter reports the cost. The question never
+delays a turn, and nothing but the log shows when it fails. It ends with the session.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The costs of stored requests by other prices, or as if to another model; nothing is changed.
+"""Costs of stored requests at other prices.
 
 The tokens stay as the model of the request counted them: another model counts the same text
 differently, writes another reply, and has its own cache.

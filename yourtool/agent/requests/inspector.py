@@ -1,7 +1,8 @@
-"""What a request of a session had: its parts with their tokens, and what the provider's cache did.
+"""Request inspector.
 
-A request is composed again from the facts before it, in the same way as it was sent. Its system
-prompt and its tools are those that its fact has; the limits of the model are those of today.
+It shows the parts of a request with their tokens, and the effect of the provider's cache. A request
+is composed again from the facts before it, in the same way as it was sent. Its system prompt and
+its tools are those that its fact has; the limits of the model are those of today.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The next request of a session as it would be sent, and why each message is in it."""
+"""Preview of the next request."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

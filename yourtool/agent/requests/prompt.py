@@ -1,4 +1,4 @@
-"""The text of the system prompt, one section a subject.
+"""Sections of the system prompt.
 
 The stable part is the same in every request of a session, for every model, so it names no
 tool that only some models have.

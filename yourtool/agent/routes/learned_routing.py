@@ -1,4 +1,7 @@
-"""The port of learned routing: what past turns propose for the next one, an extension."""
+"""Port of learned routing, an extension.
+
+It proposes a model for the next turn from past turns.
+"""
 
 from collections.abc import Callable
 from typing import Protocol

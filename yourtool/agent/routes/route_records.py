@@ -1,4 +1,4 @@
-"""Decisions of the router as facts, and the data of stored ones, to make them again."""
+"""Facts of routing decisions."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence

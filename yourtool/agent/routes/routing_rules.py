@@ -1,4 +1,4 @@
-"""The routing rules of a session: read again when a file changes, with what they test.
+"""Routing rules of a session.
 
 A file with a mistake changes nothing: the rules that it had before stay in use, and each distinct
 content is reported once.

@@ -1,4 +1,4 @@
-"""Routing for a session: collects the router's input and explains its decisions."""
+"""Routing for a session."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

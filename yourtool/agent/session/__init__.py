@@ -1,4 +1,4 @@
-"""The session: its verbs, its model selection and its environment.
+"""Session: verbs, model selection and environment.
 
 Where a change goes:
 

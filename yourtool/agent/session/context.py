@@ -1,4 +1,7 @@
-"""What the next request of a session has, and what the user chose for single messages of it."""
+"""Context of the next request.
+
+It includes the choices of the user for single messages.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable

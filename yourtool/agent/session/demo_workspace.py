@@ -1,4 +1,4 @@
-"""A scratch copy of a project, in which the demo can change files."""
+"""Scratch copy of a project for the demo."""
 
 import hashlib
 import os

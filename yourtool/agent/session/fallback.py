@@ -1,4 +1,4 @@
-"""Another model for as long as one is unavailable, by the consent of the user.
+"""Fallback for an unavailable model.
 
 The consent ends with the outage or the session. A model of another provider or vendor, which would
 get the conversation, always needs an answer.

@@ -1,4 +1,4 @@
-"""`/undo`, `/redo` and the files of `/rewind`: restore what the calls of a session changed.
+"""Files restored by `/undo`, `/redo` and `/rewind`.
 
 The fact that files are being restored is stored first. If the program dies in the middle, each file
 is in its old or its new state, and the next call finishes.

@@ -1,4 +1,4 @@
-"""What the user and the project give the model of one session to read.
+"""Guidance by the user and the project.
 
 Instructions come unasked: those of the workspace in the system prompt, those of a directory below
 it with the result of a call. Of skills, the system prompt has a list, and the model loads a text

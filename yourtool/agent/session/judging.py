@@ -1,4 +1,4 @@
-"""The optional model that judges turns after their end (`[routing] judge`).
+"""Optional judge model of finished turns.
 
 It runs while nothing else does: the next prompt stops it. A judgement that fails, or that a limit
 forbids, changes nothing; `/model show` has the reason.

@@ -1,4 +1,4 @@
-"""All keys that this program can find, for the places that must never reveal one."""
+"""All keys that this program can find."""
 
 import re
 from collections.abc import Iterator, Mapping

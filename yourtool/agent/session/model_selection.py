@@ -1,4 +1,4 @@
-"""The user's selection of model and reasoning effort for a session.
+"""Selected model and reasoning effort.
 
 The preflight of a swap changes nothing; a selection can be made without it.
 

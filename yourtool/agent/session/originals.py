@@ -1,4 +1,4 @@
-"""The originals of summarised and shortened messages, which a model reads with `expand_message`.
+"""Originals of summarised and shortened messages.
 
 A model gets the tool only while requests have less than the session: before the first summary it
 would cost tokens and have no use. A message that the user omitted stays unread.

@@ -1,6 +1,7 @@
-"""The preflight of a swap: what another model would not get, could not do and would cost.
+"""Preflight of a swap.
 
-Everything is estimated from the stored session; nothing is sent and nothing is stored.
+It estimates the lost content, the missing capabilities and the cost of another model. Everything is
+estimated from the stored session; nothing is sent and nothing is stored.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The background processes of a session: their facts, and reports of them."""
+"""Background processes with facts and reports."""
 
 import asyncio
 from collections.abc import Callable

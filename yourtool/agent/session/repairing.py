@@ -1,4 +1,4 @@
-"""Repairs what a dead process left of a stored session and of the workers that it started."""
+"""Repair of a stored session and its workers."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A session: its log, its state, and the operations on both, which show the events of a change."""
+"""Session: log, state and operations."""
 
 import asyncio
 import time

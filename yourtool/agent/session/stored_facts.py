@@ -1,4 +1,4 @@
-"""The right to a stored session, and its facts for those who need more than its state."""
+"""Lease and facts of a stored session."""
 
 import asyncio
 import threading

@@ -1,4 +1,7 @@
-"""What a model reads about the directory of a session, found once when its first turn starts."""
+"""Description of the session's directory for models.
+
+It is found once, when the first turn of the session starts.
+"""
 
 import os
 import platform

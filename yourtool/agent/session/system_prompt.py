@@ -1,4 +1,7 @@
-"""The system prompt of a session: a stable part that providers can cache, then the moment."""
+"""System prompt of a session.
+
+A stable part that providers can cache comes first, then the moment.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""The branches of a session: continue after any message, label messages, merge them."""
+"""Branches of a session.
+
+A conversation can continue after any message; messages can be labelled and merged.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence

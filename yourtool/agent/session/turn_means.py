@@ -1,4 +1,4 @@
-"""The adapter and the tools of a turn: those of a model, or of another agent."""
+"""Adapter and tools of a turn."""
 
 import asyncio
 from contextlib import suppress

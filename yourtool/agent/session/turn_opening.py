@@ -1,4 +1,7 @@
-"""How a turn starts: its first fact, its model if the conversation is long, and later messages."""
+"""Start of a turn.
+
+The module handles its first fact, its model for a long conversation, and later messages.
+"""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""The turn: model requests and tool calls until a reply calls no tool.
+"""Turn: model requests and tool calls.
 
 Where a change goes:
 

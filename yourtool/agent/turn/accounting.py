@@ -1,4 +1,4 @@
-"""Prices and totals of requests: every known usage is priced and counted once.
+"""Prices and totals of requests.
 
 The fact that ends a request, or an attempt of one, contains its usage. The totals of the turn, the
 run, the session, the day and the reports are sums over these facts and nothing else.

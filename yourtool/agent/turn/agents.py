@@ -1,4 +1,7 @@
-"""The end of a turn that another agent answered: what it still does, and what it changed."""
+"""End of a turn of another agent.
+
+The work that the agent still does is stopped, and its changes are reported.
+"""
 
 from collections.abc import Sequence
 

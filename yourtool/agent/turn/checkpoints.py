@@ -1,7 +1,8 @@
-"""The part of a reply that has arrived, stored while the rest still streams.
+"""Checkpoints of a streaming reply.
 
-A process that is killed then loses at most two seconds of text. The checkpoint is the fact that
-would end the call now. The next one replaces it, and the fact that ends the call removes it.
+The part that has arrived is stored while the rest still streams. A process that is killed then
+loses at most two seconds of text. The checkpoint is the fact that would end the call now. The next
+one replaces it, and the fact that ends the call removes it.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
-"""Make room in the context window: omit old tool outputs, then summarise old messages.
+"""Room in the context window.
 
-Room is made before a request that is too long by our estimate, and after a provider rejected one.
+Old tool outputs are elided first, then old messages are summarised. Room is made before a request
+that is too long by our estimate, and after a provider rejected one.
 """
 
 import asyncio

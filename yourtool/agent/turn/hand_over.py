@@ -1,4 +1,7 @@
-"""The report about what a model does not get of a conversation with another one."""
+"""Hand-over report.
+
+It lists the parts of a conversation with another model that a model does not get.
+"""
 
 import asyncio
 

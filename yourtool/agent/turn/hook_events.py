@@ -1,4 +1,4 @@
-"""Runs the hooks for an event of a session, and records that they ran."""
+"""Hook runs for events of a session."""
 
 import asyncio
 from typing import Literal, cast

@@ -1,4 +1,7 @@
-"""Limits of a turn: hard limits stop it; at soft ones, budgets and in a loop, the user is asked."""
+"""Limits of a turn.
+
+Hard limits stop it; at soft limits, at budgets and in a loop, the user is asked.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence

@@ -1,4 +1,6 @@
-"""The loop of a turn: call the model, run the tools it calls, repeat until it calls none.
+"""Loop of a turn.
+
+It calls the model and runs the called tools, until a reply calls none.
 
 Messages to the running turn follow the results of the calls, where every provider accepts them.
 

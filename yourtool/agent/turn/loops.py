@@ -1,4 +1,4 @@
-"""Loops: a model repeats calls, and their results do not change.
+"""Detection of repeated calls with unchanged results.
 
 A call is repeated if its name, arguments and result are those of an earlier call of the turn. What
 is new and may have changed something starts the count again, so that tests after every edit, and

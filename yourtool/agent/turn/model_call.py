@@ -1,4 +1,4 @@
-"""One call of a model: send a request, stream the reply, record the facts and count the usage.
+"""One call of a model.
 
 The reply to a visible call becomes part of the conversation, and a front end shows its events. A
 silent call has a purpose, such as a title or a summary: its facts and its cost are recorded, but no

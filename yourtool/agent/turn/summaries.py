@@ -1,4 +1,4 @@
-"""Write summaries of messages: by a model in a silent call, or without one.
+"""Summaries of messages.
 
 If the call fails, or its summary is empty or too long, the program writes a short one.
 """

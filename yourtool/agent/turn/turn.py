@@ -1,4 +1,4 @@
-"""The state of one turn, which its model calls and tool calls share."""
+"""State of one turn."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

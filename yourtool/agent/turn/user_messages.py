@@ -1,4 +1,4 @@
-"""Messages of the user: the prompt of a turn, and messages to the running turn."""
+"""Prompts and messages to the running turn."""
 
 import asyncio
 

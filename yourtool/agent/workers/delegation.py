@@ -1,4 +1,4 @@
-"""Delegation: a worker is a separate session that runs one task of a model.
+"""Delegation of tasks to workers.
 
 A worker shares the workspace, the rules, the mode and the budget of the session that started it. It
 has another history and model, and limits. Its questions go to the same user, with its name. What it

@@ -1,4 +1,4 @@
-"""A worker: one turn of a separate session, watched for its limits, progress and result."""
+"""Worker: one turn of a separate session."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator

@@ -1,4 +1,7 @@
-"""`yourtool sessions export`: shows the secrets in a session, and writes a file without them."""
+"""`yourtool sessions export`: exports of a session.
+
+It shows the secrets in a session, and writes a file without them.
+"""
 
 import os
 import sys

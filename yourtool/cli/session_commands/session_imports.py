@@ -1,4 +1,7 @@
-"""`yourtool sessions import`: from our own exports and from files of other programs."""
+"""`yourtool sessions import`: imports of sessions.
+
+It reads our exports and files of other programs.
+"""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""`yourtool sessions delete`, `forget` and `removals`: what is deleted, and what remains of it."""
+"""Commands for deletion: `delete`, `forget`, `removals`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`yourtool sessions tree`: the branches of a stored session, and where it continues."""
+"""`yourtool sessions tree`: branches of a session."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,6 @@
-"""Other agents as models: programs with the Agent Client Protocol, as our `acp`.
+"""Other agents as models.
+
+They are programs with the Agent Client Protocol, like our `acp`.
 
 Where a change goes:
 

@@ -1,7 +1,8 @@
-"""The adapter of an agent: one prompt of it is several replies, which end where it needs us.
+"""Adapter of an agent.
 
-A reply with a call ends, so that our loop admits and runs the call; `tools.py` answers
-the agent. The next request has the result, and continues the same prompt.
+One prompt of the agent becomes several replies, each of which ends where the agent needs us. A
+reply with a call ends, so that our loop admits and runs the call; `tools.py` answers the agent. The
+next request has the result, and continues the same prompt.
 """
 
 import asyncio

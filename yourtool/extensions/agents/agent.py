@@ -1,4 +1,4 @@
-"""One agent: its session, and what it sends during a prompt, in order.
+"""One agent with its session.
 
 The protocol is the Agent Client Protocol, version 1 (https://agentclientprotocol.com). A request
 that it sends while no prompt runs, or after the prompt was cancelled, is refused unasked.

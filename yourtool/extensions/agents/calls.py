@@ -1,4 +1,4 @@
-"""The calls of an agent, as its messages describe them; nothing in them is trusted."""
+"""Calls in the messages of an agent."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

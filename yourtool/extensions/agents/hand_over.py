@@ -1,4 +1,4 @@
-"""What an agent gets of a conversation: the prompts that it has not seen, and the rest as a text.
+"""Hand-over of a conversation to an agent.
 
 An agent has its own history of what we sent and what it replied. It cannot be corrected, so a
 conversation that lacks one of these prompts, after a rewind for example, needs a new session.

@@ -1,4 +1,4 @@
-"""What an agent sends while it works on a prompt."""
+"""Messages of an agent during a prompt."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias

@@ -1,4 +1,4 @@
-"""The agents of one session: each is started by its first prompt, and ends with the session."""
+"""Agents of one session."""
 
 import os
 import shutil

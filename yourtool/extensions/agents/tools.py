@@ -1,4 +1,4 @@
-"""The tools that answer an agent; our loop runs them, and the agent runs its own calls.
+"""Tools that answer an agent.
 
 `agent_call` permits a call and waits for its end, `agent_report` has what happened without a
 question. `read_file` and `write_file` are the built-in ones, with their rules, previews and

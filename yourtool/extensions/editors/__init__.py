@@ -1,4 +1,6 @@
-"""The Agent Client Protocol (https://agentclientprotocol.com), by which editors use the agent.
+"""Agent Client Protocol for editors.
+
+Editors use the agent by this protocol (https://agentclientprotocol.com).
 
 Where a change goes:
 

@@ -1,4 +1,4 @@
-"""Tool calls as clients show them: their kind, title and locations."""
+"""Tool calls for clients."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

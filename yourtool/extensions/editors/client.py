@@ -1,4 +1,7 @@
-"""What the agent asks of the client: to show updates, to ask the user, to read open files."""
+"""Requests of the agent to the client.
+
+They show updates, ask the user and read files that are open in the editor.
+"""
 
 import asyncio
 from contextlib import suppress

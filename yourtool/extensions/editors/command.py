@@ -1,4 +1,7 @@
-"""`yourtool acp`: serve the Agent Client Protocol on standard input and output, for editors."""
+"""Command `yourtool acp`.
+
+It serves the Agent Client Protocol on standard input and output, for editors.
+"""
 
 from argparse import ArgumentParser
 

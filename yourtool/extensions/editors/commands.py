@@ -1,4 +1,4 @@
-"""Slash commands in a prompt of a client, and their results as text."""
+"""Slash commands in prompts of clients."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator

@@ -1,4 +1,4 @@
-"""The content of a prompt, from blocks of the protocol to those of a message."""
+"""Prompt content from blocks of the protocol."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Events that clients see as a line of text."""
+"""Events as lines of text for clients."""
 
 from typing import TypeAlias, assert_never
 

@@ -1,4 +1,4 @@
-"""Unified diffs as pairs of an old and a new text, which clients compare."""
+"""Unified diffs as pairs of texts."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The modes and settings of a session that a client can change."""
+"""Session modes and settings for clients."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Approval requests of a session as permission requests of the protocol.
+"""Approval requests as permission requests of the protocol.
 
 A request that the client cancels, or cannot answer, allows nothing and is no answer of the user.
 """

@@ -1,4 +1,4 @@
-"""The agent's side of a connection: its requests, and the errors that answer them.
+"""Agent side of a connection.
 
 https://agentclientprotocol.com/protocol/overview, protocol version 1. Standard output carries the
 protocol only.

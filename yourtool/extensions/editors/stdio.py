@@ -1,4 +1,4 @@
-"""JSON-RPC messages as lines of JSON on two file descriptors.
+"""JSON-RPC messages on two file descriptors.
 
 https://agentclientprotocol.com/protocol/transports and https://www.jsonrpc.org/specification
 

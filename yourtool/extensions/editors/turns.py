@@ -1,4 +1,4 @@
-"""A session that a client has open, and its turns."""
+"""Open session of a client."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine

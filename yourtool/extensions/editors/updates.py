@@ -1,4 +1,4 @@
-"""Events of a session as updates of the protocol.
+"""Session events as updates of the protocol.
 
 `to_acp` is a pure function of an event, for all of them. A new event needs a case, or an entry in
 `not_shown.py`; what is one line of text is composed in `descriptions.py`. Deltas show a reply while

@@ -1,4 +1,4 @@
-"""Import of sessions that other programs stored: one module for each format.
+"""Import of sessions of other programs.
 
 Where a change goes:
 

@@ -1,4 +1,4 @@
-"""Sessions of Attocode as JSON Lines in `.agent/sessions/`: checkpoints of the whole conversation.
+"""Sessions of Attocode as JSON Lines.
 
 The last checkpoint that can be read is the conversation. Without one, the messages are.
 """

@@ -1,4 +1,4 @@
-"""Databases of Attocode, `.agent/sessions/sessions.db` and `.attocode/…`, as JSON Lines.
+"""Databases of Attocode as JSON Lines.
 
 Each session becomes the lines that the same program wrote before it had a database, so one importer
 reads both. The bytes are opened in memory, or a copy is: the file is neither changed nor

@@ -1,8 +1,9 @@
-"""Sessions of the Python version of Attocode, `.attocode/sessions/sessions.db`, as JSON Lines.
+"""Sessions of Attocode's Python version.
 
-The last checkpoint is the conversation. Its messages have calls with ids, unless the user saved it
-by hand: then an older checkpoint with the same texts has them. Threads are branches; they have
-texts only, and the first messages of the thread that they left.
+The database `.attocode/sessions/sessions.db` is read as JSON Lines. The last checkpoint is the
+conversation. Its messages have calls with ids, unless the user saved it by hand: then an older
+checkpoint with the same texts has them. Threads are branches; they have texts only, and the first
+messages of the thread that they left.
 """
 
 import json

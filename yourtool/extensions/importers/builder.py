@@ -1,4 +1,4 @@
-"""Builds the facts of our session from the entries of another program's.
+"""Session facts from foreign entries.
 
 Entries are taken in the order of the file, which is that of time; where one follows another entry
 than the last, the conversation moves there. So a file that grew gives the same facts, and more.

@@ -1,4 +1,4 @@
-"""Sessions of Claude Code: JSON Lines in `~/.claude/projects/<directory>/<id>.jsonl`.
+"""Sessions of Claude Code.
 
 Each line has a `uuid` and the `parentUuid` of the one before. A reply is spread over lines with the
 same message id, one for each block. Lines of agents that the session started (`isSidechain`) are

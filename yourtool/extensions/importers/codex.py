@@ -1,8 +1,9 @@
-"""Sessions of Codex: JSON Lines in `~/.codex/sessions/<year>/<month>/<day>/rollout-….jsonl`.
+"""Sessions of Codex.
 
-Each line has a time, a type and a payload; the items of the conversation are those of the Responses
-API. Older files have the payloads alone. What the program itself added to the conversation (the
-instructions, the environment) is shown to the user and not used.
+They are JSON Lines in `~/.codex/sessions/<year>/<month>/<day>/rollout-….jsonl`. Each line has a
+time, a type and a payload; the items of the conversation are those of the Responses API. Older
+files have the payloads alone. What the program itself added to the conversation (the instructions,
+the environment) is shown to the user and not used.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Detects the format of a file by its content, and reads it."""
+"""Format detection by content."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

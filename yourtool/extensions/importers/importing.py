@@ -1,4 +1,4 @@
-"""Imports sessions of other programs: once, and what is new if their file grew."""
+"""Import of a foreign session file."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""Builds our messages from the entries of another program's session."""
+"""Messages from foreign entries."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

@@ -1,6 +1,7 @@
-"""Sessions of Operator-Use: JSON Lines, a tree of entries, or a flat list in older versions.
+"""Sessions of Operator-Use.
 
-In a flat file a line of a tool has the call and its result.
+They are JSON Lines: a tree of entries, or a flat list in older versions. In a flat file a line of a
+tool has the call and its result.
 """
 
 from collections.abc import Iterator, Sequence

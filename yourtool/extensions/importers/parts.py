@@ -1,4 +1,4 @@
-"""Parts of messages that several formats have: texts, images, arguments and models."""
+"""Message parts that several formats share."""
 
 import base64
 import binascii

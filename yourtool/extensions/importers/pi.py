@@ -1,4 +1,4 @@
-"""Sessions of pi and OpenClaw: JSON Lines, a tree of entries (versions 1 to 3).
+"""Sessions of pi and OpenClaw.
 
 Version 1 has no ids: entries follow each other. A file of messages without a header, as the
 transcripts of OpenClaw, is linear too.

@@ -1,4 +1,4 @@
-"""Reads files that anybody may have written: lines of JSON, and values of any type.
+"""Lenient reader of untrusted files.
 
 Every cost is linear and capped. A line that cannot be read is reported and skipped; the last one
 may be half written, because the program that writes the file may run.

@@ -1,4 +1,4 @@
-"""Threads of Suna: the rows of its `messages` table as a JSON array, or `{"messages": […]}`.
+"""Threads of Suna.
 
 The content of a row is an object or its JSON; the output of a tool in it can be JSON, too. Rows are
 sorted by time, and a row `llm_response_end` has the model and the usage of the reply before it.

@@ -1,4 +1,4 @@
-"""What importers read: the entries of a session in the order of its file, in every format.
+"""Entries of a foreign session.
 
 All text is data: nothing of it runs, opens, permits or configures anything.
 """

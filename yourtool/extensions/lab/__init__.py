@@ -1,4 +1,4 @@
-"""Experiments on stored sessions and on models: replays, other rules and prices, test requests.
+"""Experiments on stored sessions and on models.
 
 Where a change goes:
 

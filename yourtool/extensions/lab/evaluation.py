@@ -1,6 +1,7 @@
-"""How well a past turn went, judged by what happened in it and after it, and figures of models.
+"""Verdicts on past turns.
 
-A verdict has a score and a confidence. What the user did afterwards (undo, retry) is the strongest
+The events in a turn and after it decide its verdict; verdicts also give the figures of models. A
+verdict has a score and a confidence. What the user did afterwards (undo, retry) is the strongest
 sign, and a turn after which nothing happened yet the weakest. Verdicts change no turn and no choice
 of the user; they feed learned routing (`patterns.py`).
 """

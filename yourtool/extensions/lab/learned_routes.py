@@ -1,4 +1,7 @@
-"""Learned routing in one workspace: past turns are loaded once, those of the session every turn."""
+"""Learned routing in one workspace.
+
+Past turns are loaded once, and those of the session in every turn.
+"""
 
 from collections.abc import Callable, Mapping
 

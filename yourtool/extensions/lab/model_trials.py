@@ -1,7 +1,7 @@
-"""`yourtool models --probe --ask`: test with small requests what models can do.
+"""Command `yourtool models --probe --ask`.
 
-Models of servers without a key are tested at once. Any other model is tested only if the user
-names it and agrees.
+It sends small test requests to find out the capabilities of models. Models of servers without a key
+are tested at once. Any other model is tested only if the user names it and agrees.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The past turns of a workspace, folded from stored facts.
+"""Past turns of a workspace.
 
 Turns of workers, and those that a fork or an import copied, belong to other sessions.
 """

@@ -1,4 +1,4 @@
-"""Learned routing: which model went well in past turns that were similar to a new one.
+"""Similar past turns for learned routing.
 
 A fingerprint has what is known of a turn before it starts. The nearest past turns are grouped by
 model; the score of a model is the mean score of its turns and, with a small weight, how cheap they

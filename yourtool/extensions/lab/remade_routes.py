@@ -1,7 +1,8 @@
-"""Stored decisions on models made again; equal ones are made once.
+"""Cache of repeated routing decisions.
 
-Most turns under the same settings differ in their prompts and tokens only. A prompt decides which
-rules hold, and tokens matter only if they exceed a context window.
+Stored decisions on models are made again, and equal ones only once. Most turns under the same
+settings differ in their prompts and tokens only. A prompt decides which rules hold, and tokens
+matter only if they exceed a context window.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The stored requests of turns, priced again: by other prices, or as if to another model."""
+"""New prices for stored requests of turns."""
 
 from bisect import bisect_left
 from collections.abc import Callable

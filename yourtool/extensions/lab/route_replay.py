@@ -1,4 +1,7 @@
-"""`yourtool route replay`: what other rules, prices or windows would change about stored turns."""
+"""Command `yourtool route replay`.
+
+It shows the changes to stored turns under other rules, prices or windows.
+"""
 
 import asyncio
 from argparse import ArgumentParser

@@ -1,4 +1,7 @@
-"""`yourtool sessions replay`: play an exported or stored session again, offline."""
+"""Command `yourtool sessions replay`.
+
+It plays an exported or stored session again, offline.
+"""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The stored decisions on models, made again under other rules, prices or windows.
+"""Stored routing decisions under other conditions.
 
 Each turn is decided on its own, with what was spent before it: the replies of another model do not
 exist. Decisions in copies, which a fork or an import made, belong to the session that made them.

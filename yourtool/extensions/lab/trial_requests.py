@@ -1,4 +1,4 @@
-"""Test requests, which show what a model can do: streaming, tools, images, the context window.
+"""Test requests for the capabilities of models.
 
 A server can report a window and truncate prompts without an error, as Ollama does with its
 API for OpenAI's clients (https://docs.ollama.com/faq). A long prompt with a code word at its start

@@ -1,4 +1,6 @@
-"""The interface as plain lines, for screen readers and terminals without cursor movement.
+"""Interface in plain lines.
+
+It is for screen readers and for terminals without cursor movement.
 
 Where a change goes:
 

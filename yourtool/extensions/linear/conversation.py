@@ -1,4 +1,7 @@
-"""A conversation in plain lines: input, turns, questions and the results of commands."""
+"""Conversation in plain lines.
+
+It consists of input, turns, questions and the results of commands.
+"""
 
 import asyncio
 import logging

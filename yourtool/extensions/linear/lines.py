@@ -1,4 +1,4 @@
-"""The lines that the user enters, in the line mode of the terminal.
+"""Input lines of the user.
 
 The terminal itself echoes and edits a line, so that nothing is redrawn. Lines that arrive together
 are one text: a paste. Only a line that was typed after a question can answer it.

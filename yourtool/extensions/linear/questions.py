@@ -1,4 +1,4 @@
-"""Questions as numbered lines; an answer is the number of a line."""
+"""Questions as numbered lines."""
 
 import asyncio
 from collections.abc import Sequence

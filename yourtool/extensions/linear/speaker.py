@@ -1,4 +1,4 @@
-"""Writes the events of a session as lines, each with the role that it belongs to.
+"""Session events as written lines.
 
 Lines are only appended. A reply is written line by line while it streams; everything else is
 written once it is complete.

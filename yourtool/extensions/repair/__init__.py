@@ -1,4 +1,6 @@
-"""Repair of stored sessions: checks, sound copies, a new database, and the deletion of old ones.
+"""Repair of stored sessions.
+
+It includes checks, sound copies, a new database and the deletion of old sessions.
 
 Where a change goes:
 

@@ -1,4 +1,7 @@
-"""`yourtool sessions check`: problems of stored sessions, and their sound copies."""
+"""Command `yourtool sessions check`.
+
+It reports problems of stored sessions and makes sound copies of them.
+"""
 
 from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""What is wrong with the facts of a session, and with the files that they refer to.
+"""Problems in the facts of a session.
 
 The store itself reports what it cannot read (`SessionStore.find_damage`).
 """

@@ -1,4 +1,7 @@
-"""`yourtool sessions prune`: deletes old sessions and contents that nothing refers to."""
+"""Command `yourtool sessions prune`.
+
+It deletes old sessions, and contents without any reference.
+"""
 
 import sys
 from argparse import ArgumentParser

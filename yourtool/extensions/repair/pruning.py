@@ -1,4 +1,4 @@
-"""Deletion of old sessions, with the contents that only they refer to."""
+"""Deletion of old sessions."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,7 @@
-"""Copies of damaged sessions, without what is wrong with them; the originals never change."""
+"""Repaired copies of damaged sessions.
+
+A copy lacks the damaged facts; the original never changes.
+"""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Saving what can be read of a damaged database: row by row, into a new file.
+"""Salvage of a damaged database.
 
 The damaged file is not changed; it is renamed when the new one is complete. A table is read in
 ranges of row ids. A range that cannot be read is divided, down to single rows. Rows of sessions

@@ -1,4 +1,7 @@
-"""`yourtool sessions salvage`: a new database with every row that can be read."""
+"""Command `yourtool sessions salvage`.
+
+It makes a new database with every row that can be read.
+"""
 
 import asyncio
 import sqlite3

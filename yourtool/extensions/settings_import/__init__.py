@@ -1,4 +1,4 @@
-"""Taking over the settings of other agents: their files are read, never run and never changed.
+"""Import of the settings of other agents.
 
 Where a change goes:
 

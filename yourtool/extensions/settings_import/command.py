@@ -1,4 +1,4 @@
-"""`yourtool import settings`: take over the settings of other agents, with a report."""
+"""Command `yourtool import settings`."""
 
 import os
 from argparse import ArgumentParser

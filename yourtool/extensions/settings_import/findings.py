@@ -1,4 +1,4 @@
-"""What is found in the settings of another agent, in our terms, before anything is written."""
+"""Settings of other agents in our terms."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, cast

@@ -1,4 +1,7 @@
-"""Reads files of other agents: regular ones of limited size, which for a project are inside it."""
+"""Safe reader for files of other agents.
+
+It reads only regular files of limited size, and for a project only files inside it.
+"""
 
 import json
 import os

@@ -1,7 +1,8 @@
-"""Translates the hooks of Claude Code, Codex and Gemini CLI, which share one shape.
+"""Translation of foreign hooks.
 
-{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}]}}
-See https://code.claude.com/docs/en/hooks and https://geminicli.com/docs/hooks.
+Claude Code, Codex and Gemini CLI share one shape of hooks. {"hooks": {"PreToolUse": [{"matcher":
+"Bash", "hooks": [{"type": "command", "command": "x"}]}]}} See https://code.claude.com/docs/en/hooks
+and https://geminicli.com/docs/hooks.
 """
 
 import re

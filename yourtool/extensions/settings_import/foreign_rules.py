@@ -1,4 +1,4 @@
-"""Translates the permission rules of other agents, which must never allow more than ours do.
+"""Translation of foreign permission rules.
 
 An allow rule is taken over if the answer "always" to an approval could have added it: not for
 interpreters, wrappers and what deletes files, not for a whole program, tool, server or for all

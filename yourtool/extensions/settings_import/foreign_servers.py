@@ -1,4 +1,4 @@
-"""Translates the MCP servers of other agents to entries of `mcp.json`."""
+"""Translation of foreign MCP servers."""
 
 import json
 import re

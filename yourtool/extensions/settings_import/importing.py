@@ -1,4 +1,7 @@
-"""Reads the settings of other agents, and adds what they allow to ours, with a report."""
+"""Import of foreign settings with a report.
+
+The settings of other agents are read, and the settings that they allow are added to ours.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,8 @@
-"""Adds what was found to our files: nothing that exists is changed, and every file is checked.
+"""Changes to our settings files.
 
-All contents are computed before the first file is written, and each file is replaced atomically,
-so a mistake leaves every file as it was. New files can be read by their owner only.
+Findings are added, nothing that exists is changed, and every file is checked. All contents are
+computed before the first file is written, and each file is replaced atomically, so a mistake leaves
+every file as it was. New files can be read by their owner only.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Vim's keys on a text and a caret, and in the prompt.
+"""Vim's keys in the prompt.
 
 Where a change goes:
 

@@ -1,4 +1,7 @@
-"""Vim's keys in the prompt; `normal_mode.py` defines what they do."""
+"""Vim's keys for the prompt widget.
+
+The module `normal_mode.py` defines their effects.
+"""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""Vim's normal mode as a function: a state and a key give the next state.
+"""Vim's normal mode as a function.
 
 The text of the insert mode is typed elsewhere: `leave_insert` gets it.
 """

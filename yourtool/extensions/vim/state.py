@@ -1,4 +1,4 @@
-"""What Vim stores between one key and the next."""
+"""Vim's state between two keys."""
 
 from msgspec import Struct
 

@@ -1,4 +1,7 @@
-"""Text objects of Vim, such as `iw` and `a(`: https://vimhelp.org/motion.txt.html#text-objects."""
+"""Text objects of Vim.
+
+Examples are `iw` and `a(`: https://vimhelp.org/motion.txt.html#text-objects.
+"""
 
 import re
 from collections.abc import Mapping

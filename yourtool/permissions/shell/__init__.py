@@ -1,4 +1,4 @@
-"""Command lines in permission rules: their syntax, what they run, and which of it only reads.
+"""Command lines in permission rules.
 
 Where a change goes:
 

@@ -1,4 +1,7 @@
-"""Paths in the arguments of a program of any kind: in values, behind `@`, and behind letters."""
+"""Paths in the arguments of any program.
+
+They are found in values, behind `@` and behind letters of options.
+"""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The form of an understood line that runs: quoted again, with the programs that are meant.
+"""Canonical form of an understood command line.
 
 Each program is the file that is found now, outside the workspace and outside directories that
 everyone can write to. git runs with options that switch off the programs that a repository can

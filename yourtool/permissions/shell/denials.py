@@ -1,4 +1,4 @@
-"""Deny rules for commands, which apply to every command of a line, in every spelling.
+"""Deny rules for commands.
 
 All commands of the syntax tree are checked: bodies of loops, substitutions, arguments of wrappers
 such as `env` and `xargs`, and code for shells. What cannot be read without running it, such as

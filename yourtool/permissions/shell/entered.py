@@ -1,4 +1,4 @@
-"""The directories that the commands of a line enter, as far as the line shows them."""
+"""Directories that a command line enters."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The commands of a line with their words as the shell expands them, as far as that is known."""
+"""Commands of a line with expanded words."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The place in which a command runs."""
+"""Place of execution of a command."""
 
 import os
 import re

@@ -1,4 +1,7 @@
-"""Protected places among the files that a command line names, with globs and links."""
+"""Protected places in a command line.
+
+Globs and links in the names of its files are resolved.
+"""
 
 import os
 import re

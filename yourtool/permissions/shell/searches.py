@@ -1,4 +1,4 @@
-"""The directories whose files a command prints without naming them."""
+"""Searched directories of a command."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Commands in rules: `make test` is one command, `git log*` all with these first words.
+"""Command patterns in permission rules.
 
 `FOO=1 make test` is the command with that assignment, and `make test > out.txt` the one with that
 redirection. Harmless assignments, and redirections such as `2>&1`, need no rule. `printf * > *` are

@@ -1,4 +1,4 @@
-"""A prompt that accepts keys while the interface is still being imported.
+"""Prompt during the import of the interface.
 
 Where a change goes:
 

@@ -1,4 +1,4 @@
-"""The first screen of the interface as a file, so that the next start can paint it at once.
+"""Stored first screen of the interface.
 
 The interface writes the file after it has painted a screen without a file. The name of the file is
 a checksum of everything that the screen depends on, so an outdated file is never read.

@@ -1,4 +1,4 @@
-"""How the interface gets the keys from the early prompt.
+"""Handover of keys to the interface.
 
 The program asks through one pipe, and gets all bytes that were typed through the other one. From
 then on it reads the terminal itself: nothing is read twice, and nothing out of order.

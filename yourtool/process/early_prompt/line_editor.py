@@ -1,4 +1,4 @@
-"""The text of the early prompt, edited like the text in the prompt of the interface.
+"""Line editor of the early prompt.
 
 It supports the keys that people press within the first second. Any other key freezes it: the text
 stays as it is, and the interface, which gets all the keys, shows what they do.

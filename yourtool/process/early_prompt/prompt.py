@@ -1,4 +1,4 @@
-"""The early prompt: the supervisor paints the first screen and echoes keys into its prompt.
+"""Early prompt.
 
 It does so while the program below it imports the interface. Every byte that is typed is
 stored and handed over, so the echo is only a preview: the interface decides what a key does.

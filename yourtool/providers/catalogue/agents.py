@@ -1,4 +1,4 @@
-"""The agents of the user's settings, as models of the catalogue."""
+"""Configured agents as models of the catalogue."""
 
 from collections.abc import Iterable
 

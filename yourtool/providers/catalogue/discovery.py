@@ -1,4 +1,7 @@
-"""Fetch the model lists of providers and local servers."""
+"""Discovery of models.
+
+The module fetches the model lists of providers and local servers.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -1,7 +1,8 @@
-"""Cache of the models that servers listed, and of the results of test requests, with their dates.
+"""Cache of discovered models.
 
-The file is in the cache directory and can be deleted at any time. It contains no keys and no
-headers, and adds no providers except local servers.
+It contains the models that servers listed and the results of test requests, with their dates. The
+file is in the cache directory and can be deleted at any time. It contains no keys and no headers,
+and adds no providers except local servers.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Discovery of model servers on this machine, with their models.
+"""Discovery of model servers on this machine.
 
 A server on a well-known port is recognised by the structure of its response, because any program
 can listen there. Sources:

@@ -1,4 +1,4 @@
-"""The catalogue: known models with their capabilities and prices.
+"""Catalogue of known models.
 
 It is read from `models.toml` and `prices.toml`, the shipped ones and those in the user's directory.
 The user's rows override the shipped ones key by key. Invalid entries raise a `ConfigError`.

@@ -1,7 +1,8 @@
-"""Tables of prices: the shipped one with the user's changes, and their form as a file.
+"""Tables of prices.
 
-A table has a name: its version and a digest of its content, such as `2026-11-21@0123456789abcdef`.
-Two tables with the same version and other prices have different names.
+The user's changes are merged into the shipped table; a table can be written as a file. A table has
+a name: its version and a digest of its content, such as `2026-11-21@0123456789abcdef`. Two tables
+with the same version and other prices have different names.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The store of price tables: one file each, named by the digest of its content.
+"""Store of price tables.
 
 A table is stored when it is used for a request for the first time, so that the `pricing_version` of
 a stored request names prices that are still there. A file never changes.

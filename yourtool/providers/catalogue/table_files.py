@@ -1,4 +1,4 @@
-"""Read the tables of models and prices; every mistake has its file, line and key."""
+"""Reader for tables of models and prices."""
 
 from decimal import Decimal
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What test requests to a model showed, and its effect on the capabilities of the model."""
+"""Results of test requests to a model."""
 
 from datetime import datetime
 from typing import Any

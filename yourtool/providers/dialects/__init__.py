@@ -1,4 +1,4 @@
-"""Wire formats: one package for each API, named like its `api` in the settings.
+"""Wire formats of APIs.
 
 Where a change goes:
 

@@ -1,4 +1,4 @@
-"""The interface of a dialect: what its package contains.
+"""Interface of a dialect.
 
 `spec` has a `SPEC` of type `DialectSpec`, which the registry reads when it starts. `dialect` has a
 function `build_dialect` of type `DialectBuilder`, which is imported with the first request.

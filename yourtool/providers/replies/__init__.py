@@ -1,4 +1,6 @@
-"""Parse replies: bytes into events, events into a message, error responses into errors.
+"""Parsers of replies.
+
+They turn bytes into events, events into a message, and error responses into errors.
 
 Where a change goes:
 

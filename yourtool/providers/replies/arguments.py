@@ -1,4 +1,4 @@
-"""Parse the arguments of a tool call: a JSON object, or empty text."""
+"""Parser of tool call arguments."""
 
 import json
 import re

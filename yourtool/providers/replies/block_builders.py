@@ -1,4 +1,4 @@
-"""Builders for the blocks of a reply; `Reply` decides when each block is streamed.
+"""Builders for the blocks of a reply.
 
 Pieces of text are collected in a list and joined once. A block gets its index in the content when
 its first event is streamed.

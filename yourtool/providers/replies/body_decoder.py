@@ -1,7 +1,7 @@
-"""Decode the body of a response: server-sent events or one JSON document.
+r"""Decoder of response bodies.
 
 The event stream format is https://html.spec.whatwg.org/multipage/server-sent-events.html: lines
-end in `\\n`, `\\r\\n` or `\\r` only, so U+2028 or a form feed inside a JSON string never ends one.
+end in `\n`, `\r\n` or `\r` only, so U+2028 or a form feed inside a JSON string never ends one.
 Bytes are split at line ends only, so no character is split. There are two differences: an event at
 the end of the stream needs no blank line after it, and an event with blank data is skipped, because
 some servers send those as keep-alives.

@@ -1,4 +1,7 @@
-"""The end of a reply: its stop reason, and token usage that the provider did not report."""
+"""End of a reply.
+
+It has the stop reason, and token usage that the provider did not report.
+"""
 
 import logging
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Map error responses to exceptions, from the status, the body and the headers.
+"""Exceptions from error responses.
 
 Sources: https://docs.claude.com/en/api/errors, https://platform.openai.com/docs/guides/error-codes,
 https://openrouter.ai/docs/api-reference/errors and, for Google,

@@ -1,4 +1,4 @@
-"""Joins pieces of text that arrived together into one event.
+"""Joined pieces of streamed text.
 
 Servers send one event for each token. The text of a token costs little, but each event passes
 through every layer up to the screen, so a fast reply would spend more time on events than on text.

@@ -1,6 +1,7 @@
-"""Split a body into the JSON documents on its lines, https://github.com/ndjson/ndjson-spec.
+"""JSON documents on the lines of a body.
 
-A body of one line is one event, so replies that are not streamed need no separate parser.
+The format is https://github.com/ndjson/ndjson-spec. A body of one line is one event, so replies
+that are not streamed need no separate parser.
 """
 
 from yourtool.errors import NetworkError

@@ -1,9 +1,10 @@
-"""Parse the counters of Chat Completions and Responses into disjoint buckets.
+"""Token usage in OpenAI's formats.
 
-`prompt_tokens` includes cache reads and, at OpenRouter and OpenAI, cache writes. Cache reads have
-other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens` without an object
-around it) and Mistral (`num_cached_tokens`). At xAI and Mistral they can exceed `prompt_tokens`,
-and at xAI `completion_tokens` excludes the reasoning, which `total_tokens` reveals.
+The counters of Chat Completions and Responses become disjoint buckets. `prompt_tokens` includes
+cache reads and, at OpenRouter and OpenAI, cache writes. Cache reads have other names at DeepSeek
+(`prompt_cache_hit_tokens`), Moonshot (`cached_tokens` without an object around it) and Mistral
+(`num_cached_tokens`). At xAI and Mistral they can exceed `prompt_tokens`, and at xAI
+`completion_tokens` excludes the reasoning, which `total_tokens` reveals.
 """
 
 import logging

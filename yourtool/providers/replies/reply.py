@@ -1,4 +1,4 @@
-"""Assemble one reply and emit its events in valid order, for any order of the provider.
+"""Assembly of one reply.
 
 `message_start` is emitted with the first content, so that a request that fails earlier can be
 retried invisibly. Blocks are emitted in the order in which they started. An open call delays later

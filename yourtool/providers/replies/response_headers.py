@@ -1,4 +1,4 @@
-"""Parse response headers: request ids for support, and the remaining rate limits.
+"""Parser of response headers.
 
 Sources: https://docs.claude.com/en/api/rate-limits#response-headers,
 https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers, which most compatible

@@ -1,1 +1,1 @@
-"""Build the parts of a request that all dialects share."""
+"""Shared parts of requests."""

@@ -1,9 +1,10 @@
-"""Limit the images, audio and documents in a request to what the model accepts.
+"""Limits of attachments in a request.
 
-A provider rejects a request that is too large, and would reject it again in every later turn. When
-the newest attachment does not fit, the oldest are omitted until the rest is half of the limit: the
-cached prefix of the conversation then changes rarely instead of in every turn. Attachments of the
-current user message are omitted last.
+Its images, audio and documents are limited to those that the model accepts. A provider rejects a
+request that is too large, and would reject it again in every later turn. When the newest attachment
+does not fit, the oldest are omitted until the rest is half of the limit: the cached prefix of the
+conversation then changes rarely instead of in every turn. Attachments of the current user message
+are omitted last.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Load images, audio and documents for a request, with checks of their type and size.
+"""Images, audio and documents for a request.
 
 A `file_ref` is a stored attachment or a path in the workspace. A path is opened one component at a
 time without following symbolic links, so it cannot leave the workspace, even if files are renamed

@@ -1,4 +1,4 @@
-"""Convert the schema of a reply for providers: closed objects and only supported keywords.
+"""Reply schemas for providers.
 
 Other keywords are moved to the description, and the reply is validated against the full schema.
 """

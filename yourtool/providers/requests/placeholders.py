@@ -1,4 +1,4 @@
-"""Placeholders in requests for content that is missing or cannot be sent."""
+"""Placeholders for content in requests."""
 
 from collections.abc import Iterator, Sequence
 

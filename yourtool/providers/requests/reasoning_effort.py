@@ -1,4 +1,4 @@
-"""Map a reasoning effort to the ones that a model supports."""
+"""Reasoning efforts that a model supports."""
 
 from yourtool.models import EFFORTS, Effort, Model
 

@@ -1,4 +1,4 @@
-"""Build the request view of a history: messages that every provider accepts.
+"""Request view of a history.
 
 Idempotent; the stored history does not change. Tool results directly follow the message
 with their calls, in the order of the calls. A call without a result gets one with an error and its

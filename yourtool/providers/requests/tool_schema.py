@@ -1,8 +1,8 @@
-"""The schema of a tool's arguments, reduced to what a wire format accepts.
+"""Reduced schemas of tool arguments.
 
-Arguments are always validated against the schema of the tool, so a reduced schema can cost an
-attempt, but never lets a wrong call through. A schema in the subset of `tools.schema` is not
-changed.
+They contain only the keywords that a wire format accepts. Arguments are always validated against
+the schema of the tool, so a reduced schema can cost an attempt, but never lets a wrong call
+through. A schema in the subset of `tools.schema` is not changed.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Transports: HTTP clients that send bytes to a provider and stream the response.
+"""HTTP transports.
 
 Where a change goes:
 

@@ -1,7 +1,7 @@
-"""The exchange of one request over a client of httpx2, for every way to log in.
+"""Exchange of one HTTP request.
 
-Redirects are not followed, so a key is never sent to another host. Errors contain the host only,
-not the path, query or key.
+It uses a client of httpx2, for every way to log in. Redirects are not followed, so a key is never
+sent to another host. Errors contain the host only, not the path, query or key.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Transport for API keys; a key belongs to the origin of the base URL."""
+"""Transport for API keys."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""Transport over a vendor's SDK, for its ways to log in.
+"""Transport over a vendor's SDK.
 
 The SDK handles profiles, bearer tokens and workload identities; its retries are disabled and its
 decoding is bypassed. The first request imports the package in a thread, because the import takes a

@@ -1,4 +1,4 @@
-"""The session store in SQLite: one database file, and a lock file per open session.
+"""Session store in SQLite.
 
 Where a change goes:
 

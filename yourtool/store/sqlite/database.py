@@ -1,4 +1,4 @@
-"""The session database: one file, one connection and the thread that owns both.
+"""Session database and its thread.
 
 Every change is one transaction, on the disk when the call returns: WAL with `synchronous=FULL`
 (https://www.sqlite.org/pragma.html#pragma_synchronous). SQLite before 3.51.3 can corrupt a WAL when

@@ -1,6 +1,7 @@
-"""Updates of the tables derived from facts: sessions, messages, tool calls and the text index.
+"""Updates of tables derived from facts.
 
-Every function runs inside the transaction that stores the fact; raising rolls it back.
+These are sessions, messages, tool calls and the text index. Every function runs inside the
+transaction that stores the fact; raising rolls it back.
 """
 
 from collections.abc import Iterator, Mapping

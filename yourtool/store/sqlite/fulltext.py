@@ -1,4 +1,4 @@
-"""The full-text index: the indexed text of messages, and queries.
+"""Full-text index of messages, and queries.
 
 The index splits text into words by Unicode character classes
 (https://www.sqlite.org/fts5.html#unicode61_tokenizer). Chinese, Japanese and Korean have no spaces

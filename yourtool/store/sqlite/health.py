@@ -1,4 +1,4 @@
-"""Whether a database file is sound, before anything is written to it, and copies of it.
+"""Integrity checks and copies of a database.
 
 The pages are checked by https://www.sqlite.org/pragma.html#pragma_quick_check on a connection that
 cannot write: opening a database to write, and closing it, already change the file. A file that is

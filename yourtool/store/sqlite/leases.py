@@ -1,4 +1,4 @@
-"""Leases by lock files: one process at a time can write to a session."""
+"""Session leases by lock files."""
 
 import fcntl
 import os

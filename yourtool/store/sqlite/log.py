@@ -1,4 +1,7 @@
-"""The facts of a session: appended with their derived tables, and read back unchanged."""
+"""Facts of a session in SQLite.
+
+The log appends facts with their derived tables, and reads them back unchanged.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,7 @@
-"""The parts of replies that still stream: one row for each session, which the end removes."""
+"""Parts of unfinished replies.
+
+Each session has one row while a reply streams; the end of the reply removes it.
+"""
 
 import logging
 from sqlite3 import Connection

@@ -1,6 +1,7 @@
-"""What was deleted: records without content, and the removal of a user's id.
+"""Records of deletions.
 
-A record is stored in the transaction of the removal, so each removal has exactly one.
+Records have no content. The module also removes the id of a user. A record is stored in the
+transaction of the removal, so each removal has exactly one.
 """
 
 import hashlib

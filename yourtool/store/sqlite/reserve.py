@@ -1,4 +1,4 @@
-"""Space for one more write on a full disk: a file that is removed when the disk is full."""
+"""Reserved space for a full disk."""
 
 import os
 import time

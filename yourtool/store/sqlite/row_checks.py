@@ -1,4 +1,4 @@
-"""What is wrong with rows: unreadable ones, and those that refer to others which are missing."""
+"""Problems with database rows."""
 
 from collections.abc import Iterator
 from sqlite3 import Connection

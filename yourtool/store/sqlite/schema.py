@@ -1,4 +1,4 @@
-"""The database schema as a list of migrations; times are microseconds since 1970, UTC.
+"""Database schema and its migrations.
 
 The facts are in `events`. `sessions`, `messages` and `tool_calls` are projections of them; only the
 body of a message is stored in `messages` alone, and a reply that still streams in

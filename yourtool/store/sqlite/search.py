@@ -1,4 +1,4 @@
-"""Search for messages by words, by what happened in their sessions, and by attachments."""
+"""Message search."""
 
 import json
 import logging

@@ -1,6 +1,7 @@
-"""The files of a workspace that git ignores, which undo restores if a command deletes them.
+"""Ignored files of a workspace.
 
-Directories that a program makes again, such as `node_modules`, are only named. No link is followed.
+Git ignores them; undo restores those that a command deletes. Directories that a program makes
+again, such as `node_modules`, are only named. No link is followed.
 """
 
 import os

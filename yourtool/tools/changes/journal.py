@@ -1,4 +1,4 @@
-"""What records the changes of files by a call, so that they can be taken back."""
+"""Interface for the record of file changes."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Which files a command changes, found by comparing the workspace before and after it.
+"""File changes of a command.
 
 A scan reads names, times and sizes, not content. To restore a file that a command will change, its
 content has to be known before: it is the object that git has for an unchanged tracked file, or

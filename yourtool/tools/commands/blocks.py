@@ -1,4 +1,4 @@
-"""Causes of failures in the sandbox: observed, else guessed from the output."""
+"""Causes of failures in the sandbox."""
 
 import re
 from collections.abc import Sequence

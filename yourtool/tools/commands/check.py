@@ -1,4 +1,7 @@
-"""Runs the checks after edits: programs with the names of files, without a shell."""
+"""Checks after edits.
+
+They are programs that get the names of files, without a shell.
+"""
 
 import os
 from collections.abc import Iterable, Sequence

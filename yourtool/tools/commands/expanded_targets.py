@@ -1,6 +1,7 @@
-"""What a destructive command would do to files now: how many, which first, and what is lost.
+"""Current targets of a destructive command.
 
-Everything here blocks, follows no link, and ends at a number of files and at a deadline.
+It counts the files, lists the first ones and names the loss. Everything here blocks, follows no
+link, and ends at a number of files and at a deadline.
 """
 
 import asyncio

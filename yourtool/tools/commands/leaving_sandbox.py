@@ -1,4 +1,4 @@
-"""Commands that would leave the sandbox: the model asks for it, or they do not work in it."""
+"""Commands outside the sandbox."""
 
 import asyncio
 import re

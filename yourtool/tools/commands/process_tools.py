@@ -1,4 +1,4 @@
-"""The tools for processes in the background: read their output, type into them, stop them."""
+"""Tools for background processes."""
 
 from collections.abc import Iterable
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The `shell` tool, which runs commands."""
+"""The `shell` tool."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Finds the files of a workspace that a command line names, as far as it can be read."""
+"""Workspace files in a command line."""
 
 import os
 import re

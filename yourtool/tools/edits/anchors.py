@@ -1,4 +1,7 @@
-"""Lines that name a part of a file, such as `class Session` or `def close(self)`."""
+"""Anchor lines of file parts.
+
+Such lines name a part of a file: `class Session` or `def close(self)`.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The changes of files by the writing tools, which write exactly what was approved.
+"""File changes of the writing tools.
 
 A tool computes the complete new content first. The preview shows it as a diff and binds the
 approval to it. The run computes it again under the file's lock and fails if anything differs.

@@ -1,4 +1,4 @@
-"""The shift between the indentation of lines in a file and the same lines as a model wrote them."""
+"""Indentation shift between file and model text."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Find the text that an edit replaces, if it differs from the file in what does not matter.
+"""Tolerant search for the text to replace.
 
 Texts have LF line endings. The steps are in the order of `Match.step`, and the first that finds
 the text decides; if it finds several places, the edit is ambiguous. All steps but the first compare

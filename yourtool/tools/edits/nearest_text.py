@@ -1,4 +1,4 @@
-"""The region of a file that is most similar to a text which the file does not contain.
+"""Most similar region of a file.
 
 Rare words of the text vote for the line where it would start; the best few places are compared
 word by word. Costs are linear and limited.

@@ -1,4 +1,4 @@
-"""The tool `apply_patch`: changes of several files in the format of `tools.patch_format`.
+"""The `apply_patch` tool.
 
 A model is offered it in place of `edit_file` if its row in the catalogue has it as `edit_tool`.
 """

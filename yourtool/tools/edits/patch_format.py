@@ -1,4 +1,4 @@
-"""Parse patches in the format that OpenAI's models are trained on.
+"""Patch parser for OpenAI's format.
 
 Format: https://cookbook.openai.com/examples/gpt4-1_prompting_guide and
 https://github.com/openai/codex/blob/main/codex-rs/apply-patch/apply_patch_tool_instructions.md.

@@ -1,4 +1,4 @@
-"""Apply the hunks of a patch to the text of a file.
+"""Application of patch hunks to a text.
 
 Each hunk replaces whole lines, as they are in the file before the patch. Its place is searched in
 windows of lines, from the narrowest to the whole file, and the first window with a place decides;

@@ -1,4 +1,4 @@
-"""Typographic quotes, dashes and spaces, and the plain characters that stand for them.
+"""Plain characters for typographic ones.
 
 Every character has exactly one plain character, so positions in a text do not change.
 """

@@ -1,4 +1,4 @@
-"""Apply edits to the text of a file: each replaces one text by another."""
+"""Text replacements in a file."""
 
 import re
 from bisect import bisect_left

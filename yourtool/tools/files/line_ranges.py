@@ -1,4 +1,4 @@
-"""Ranges of lines, as a model names the parts of a file that it reads."""
+"""Line ranges."""
 
 import re
 import sys

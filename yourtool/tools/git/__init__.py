@@ -1,4 +1,4 @@
-"""Git of the workspace: its program, its files and lost work.
+"""Git program, files and lost work.
 
 Where a change goes:
 

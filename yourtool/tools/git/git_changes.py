@@ -1,4 +1,4 @@
-"""Which files of a work tree have content that no commit has."""
+"""Uncommitted files of a work tree."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""An open git directory, whose files undo changes without following a link.
+"""Open git directory for undo.
 
 git itself follows links in `refs` and `logs`, also to files outside, and waits for pipes. Here each
 directory on the way is opened as one, and a file is replaced by a rename while it is locked for

@@ -1,7 +1,8 @@
-"""The files of a git directory, without its objects: references, logs, index and settings.
+"""Files of a git directory.
 
-They are read before and after a command, and only those that changed are read again. No link is
-followed. Layout: https://git-scm.com/docs/gitrepository-layout.
+These are references, logs, index and settings, without the objects. They are read before and after
+a command, and only those that changed are read again. No link is followed. Layout:
+https://git-scm.com/docs/gitrepository-layout.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The files that git tracks, and their committed or staged content.
+"""Tracked files and their content.
 
 The content comes from `git cat-file`, which runs nothing that the configuration of a repository
 names.

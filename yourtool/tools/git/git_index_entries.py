@@ -1,4 +1,6 @@
-"""The entries of an index of git, without the times and sizes that every `git status` changes.
+"""Comparable entries of a git index.
+
+They omit the times and sizes, which every `git status` changes.
 
 The result is an index, too: git looks at each file again when it is next used. Format:
 https://git-scm.com/docs/index-format.

@@ -1,4 +1,4 @@
-"""The objects of repositories, saved so that undo has what git deletes.
+"""Saved objects of repositories.
 
 For each repository there is a bare one in the program's own data directory. Its objects are hard
 links to those of the repository, which cost no space while the repository has them, and the

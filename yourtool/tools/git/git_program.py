@@ -1,7 +1,8 @@
-"""Run git on a workspace without running what its repository names: hooks, filters, monitors.
+"""Safe runs of git.
 
-The repository is passed explicitly, with a copy of its harmless settings. The user's own
-configuration applies, because it has the list of ignored files.
+Git never runs what the repository of a workspace names: hooks, filters, monitors. The repository is
+passed explicitly, with a copy of its harmless settings. The user's own configuration applies,
+because it has the list of ignored files.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Restores what commands changed in the repository of a workspace.
+"""Restoration of a workspace's repository.
 
 A reference that somebody else moved since is left. Commits and new branches stay, because nothing
 was lost by them. Lost lines of logs, so also dropped stashes, are added to what is there now.

@@ -1,4 +1,4 @@
-"""Changes of a command in a git directory, as files that undo restores.
+"""Command changes in a git directory.
 
 A reference is a file with its value, whether it is loose or packed. A log counts if it lost lines,
 the list of stashes if it changed. Of an index only the entries count. All of a deleted repository

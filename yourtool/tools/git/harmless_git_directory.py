@@ -1,4 +1,4 @@
-"""A temporary git directory with a copy of the harmless settings.
+"""Temporary git directory with harmless settings.
 
 Processes of a model can change the configuration at any time, also between a look at it and the
 start of git. So the program's own git commands get a copy of the settings below, and links to the

@@ -1,6 +1,7 @@
-"""The work that a command line would discard with git: uncommitted files, stashes and branches.
+"""Work at risk from git commands.
 
-Everything here blocks and ends at a deadline.
+It finds uncommitted files, stashes and branches that a command line would discard. Everything here
+blocks and ends at a deadline.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The repository of a workspace as undo finds it, and what undo writes in it.
+"""Present repository of a workspace.
 
 git is only asked about objects, in a private directory with nothing of the repository but its
 objects: it follows links in the others and waits for pipes. Everything here blocks.

@@ -1,4 +1,4 @@
-"""Changes of commands in a repository: notes before them, a comparison after them.
+"""Repository changes of commands.
 
 The notes are files that are read again only if they changed, and the objects are linked into a
 store, so that nothing that a command deletes is gone. All methods block.

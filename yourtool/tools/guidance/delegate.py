@@ -1,4 +1,4 @@
-"""The tools `delegate`, which gives a task to a worker, and `report_missing` of workers."""
+"""The tools `delegate` and `report_missing`."""
 
 import re
 from typing import Annotated, Any, Literal, TypeAlias

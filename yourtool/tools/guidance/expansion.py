@@ -1,4 +1,4 @@
-"""`expand_message`: a message of the session as it was, which requests have only a part of."""
+"""The `expand_message` tool."""
 
 from collections.abc import Callable
 from typing import Annotated

@@ -1,7 +1,8 @@
-"""Memory: two short Markdown files of the user that every request contains, and their tool.
+"""Memory and its tool.
 
-`USER.md` is about the user, `MEMORY.md` about one workspace. They are in the program's own
-directory, so no file of a project becomes memory. Sizes are in bytes of UTF-8.
+Memory is two short Markdown files of the user, which every request contains. `USER.md` is about the
+user, `MEMORY.md` about one workspace. They are in the program's own directory, so no file of a
+project becomes memory. Sizes are in bytes of UTF-8.
 """
 
 import hashlib

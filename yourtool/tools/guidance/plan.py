@@ -1,4 +1,4 @@
-"""The `update_plan` tool, which displays a task list."""
+"""The `update_plan` tool."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""The `propose_plan` tool, with which the mode `plan` ends."""
+"""The `propose_plan` tool."""
 
 from typing import Annotated
 

@@ -1,7 +1,8 @@
-"""`save_skill`: a new skill of the workspace, which a model writes and the user approves.
+"""The `save_skill` tool.
 
-It is written as every file: with a diff to approve, completely or not at all, and undone by
-`/undo`. It is only ever created, and only in the folder of skills.
+A model writes a new skill of the workspace, and the user approves it. It is written as every file:
+with a diff to approve, completely or not at all, and undone by `/undo`. It is only ever created,
+and only in the folder of skills.
 """
 
 import json

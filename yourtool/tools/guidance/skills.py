@@ -1,4 +1,4 @@
-"""Skills as the model reads them: rows of the system prompt, and `load_skill` for their texts."""
+"""Skills for the model, and `load_skill`."""
 
 import hashlib
 from collections.abc import Callable, Mapping

@@ -1,4 +1,6 @@
-"""The client of MCP servers, the only user of the library `mcp`; nothing else needs this folder.
+"""Client of MCP servers.
+
+It is the only user of the library `mcp`; nothing else needs this folder.
 
 Where a change goes:
 

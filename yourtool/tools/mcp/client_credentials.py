@@ -1,4 +1,6 @@
-"""Logins at MCP servers without a user: with a secret, a key, or a token of the user's employer.
+"""Logins at MCP servers without a user.
+
+They use a secret, a key, or a token of the user's employer.
 
 The grant `client_credentials` of OAuth 2.1 (SEP-1046 of MCP). Credentials are sent only to the
 login page that the settings name as `issuer`, also if the server names another one. Tokens are not

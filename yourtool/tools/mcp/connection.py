@@ -1,4 +1,4 @@
-"""One connection to an MCP server, from the first to the last message, in the task that owns it.
+"""One connection to an MCP server.
 
 The only user of the library's client. Nothing cancels it from outside: deadlines are those of
 scopes in the same task, and a request to close ends it in order.

@@ -1,4 +1,4 @@
-"""Which addresses are requested for a login: the server names them, and it can be hostile.
+"""Permitted addresses of a login.
 
 - The origin of the server itself is always requested: the user configured it.
 - Every other address needs https. Only a server on this machine can name http, on this machine.

@@ -1,4 +1,4 @@
-"""Logins at MCP servers with OAuth 2.1, without a browser: the user opens an address elsewhere.
+"""OAuth 2.1 logins without a browser.
 
 Nothing listens on the address to which the login page sends the browser at the end; the user copies
 it from there. A connection without a user uses and refreshes the stored tokens only.

@@ -1,4 +1,4 @@
-"""Questions of servers to the user: one for each field of the form that a server sends.
+"""Questions of servers to the user.
 
 The form is a flat JSON Schema (https://modelcontextprotocol.io/specification, elicitation). The
 user's text becomes the value of the field, or the question is asked again with what is wrong.

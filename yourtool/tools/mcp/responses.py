@@ -1,4 +1,4 @@
-"""Limits of the responses of an MCP server by HTTP, which the library reads as a whole.
+"""Size limits of HTTP responses.
 
 A message has the maximum size of one from a child process. A compressed response is decompressed
 in small steps, because a few kilobytes can expand to gigabytes.

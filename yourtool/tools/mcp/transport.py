@@ -1,7 +1,8 @@
-"""The connection to an MCP server that is a child process: one JSON-RPC message per line.
+"""Connection to a child process.
 
-Unlike that of the library, it has the limits of `line_peer`, starts the process in a sandbox and
-in a session of processes, and ends all of them.
+The child is an MCP server, with one JSON-RPC message per line. Unlike that of the library, it has
+the limits of `line_peer`, starts the process in a sandbox and in a session of processes, and ends
+all of them.
 """
 
 from collections.abc import AsyncGenerator

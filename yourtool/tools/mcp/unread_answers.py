@@ -1,4 +1,4 @@
-"""A limit on the requests of an MCP server that wait for their answers.
+"""Limit on requests with unread answers.
 
 The library runs a task for each request until its answer is written. A server that asks and reads
 nothing would fill the memory with them.

@@ -1,4 +1,4 @@
-"""The environments of the programs of a session, from that of this process.
+"""Environments of a session's programs.
 
 commands of models     the user's variables without keys, as `[shell] environment` changes it
 … that run unasked     a list of variables without code and keys, no program of the workspace

@@ -1,4 +1,4 @@
-"""Messages of JSON-RPC as lines of JSON; what a peer sends is not trusted.
+"""JSON-RPC messages as lines.
 
 https://www.jsonrpc.org/specification
 """

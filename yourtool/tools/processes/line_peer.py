@@ -1,7 +1,8 @@
-"""A process that exchanges messages as lines: its limits, its log, and its end.
+"""Process with messages as lines.
 
-What the process prints is not trusted: a line has a maximum size, and a line that is no message is
-counted. A process that breaks the protocol is ended.
+The module sets its limits, writes its log and ends it. What the process prints is not trusted: a
+line has a maximum size, and a line that is no message is counted. A process that breaks the
+protocol is ended.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Command output: displayed live, truncated for the model, and saved in full.
+"""Command output.
 
 The model gets the start and the end with the number of omitted bytes. The full output is saved to a
 file that `read_file` can read in ranges.

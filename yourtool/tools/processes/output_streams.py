@@ -1,4 +1,4 @@
-"""The output of a process: what it writes to, what is read in threads, and what gets it."""
+"""Output streams of a process."""
 
 import asyncio
 import errno

@@ -1,4 +1,7 @@
-"""A process with a protocol on its pipes: its start, the log of its lines, and its end."""
+"""Process with a protocol on its pipes.
+
+The module starts it, logs its lines and ends it.
+"""
 
 import asyncio
 import logging

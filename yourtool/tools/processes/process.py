@@ -1,4 +1,4 @@
-"""Runs commands and ends all of their processes with them.
+"""Commands and their processes.
 
 Each command runs in a separate session. On Linux, its processes are found by session and by a
 marker in their environment, so daemons are ended too. A daemon that clears its environment is ended

@@ -1,4 +1,4 @@
-"""Groups of processes that can be killed from any thread."""
+"""Process groups."""
 
 import subprocess
 import threading

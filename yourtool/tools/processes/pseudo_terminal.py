@@ -1,4 +1,4 @@
-"""A pseudo-terminal for a command: typing into it, and noticing that a program waits for input.
+"""Pseudo-terminal of a command.
 
 On Linux, `/proc` shows that a process reads from its terminal. Elsewhere, and for a program of
 another user, the modes of the terminal show it: a program that asks for a password turns the echo

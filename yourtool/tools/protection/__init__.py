@@ -1,4 +1,4 @@
-"""Protected places before and after a command; see `protected.py`.
+"""Protected places around a command.
 
 Where a change goes:
 

@@ -1,4 +1,4 @@
-"""Harmless changes of a git configuration, and the file with only these.
+"""Harmless changes of git settings.
 
 Those without a subsection are in a table; whether another one is harmless depends on its value.
 """

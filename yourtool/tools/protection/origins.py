@@ -1,4 +1,4 @@
-"""Commits from which protected content comes.
+"""Source commits of protected content.
 
 Only commits that existed before a command count, because a command could commit any content and
 then check it out.

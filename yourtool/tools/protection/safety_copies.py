@@ -1,4 +1,4 @@
-"""Safety copies: commits with uncommitted work, made before a command discards it.
+"""Safety copies of uncommitted work.
 
 A copy has exact bytes, without the conversions and filters of git. It is in the repository of saved
 objects (`GitObjectStore`), and nothing is written to that of the user. Everything here blocks and

@@ -1,4 +1,4 @@
-"""The protected places of a workspace at one moment."""
+"""Protected places at one moment."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Objects of git whose content has the hash that is their name.
+"""Git objects with verified hashes.
 
 Commands can write in the directory of objects, and git does not compare the hashes of all objects
 that it reads: a pack could name a forged tree by the id of an existing one.

@@ -1,4 +1,6 @@
-"""The sandbox of commands: bubblewrap, else Landlock, else none.
+"""Command sandbox.
+
+It uses bubblewrap, else Landlock, else nothing.
 
 Where a change goes:
 

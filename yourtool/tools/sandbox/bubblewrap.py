@@ -1,4 +1,4 @@
-"""The namespaces of the full sandbox, which bubblewrap makes once for a session.
+"""Namespaces of the full sandbox.
 
 Process ids, the network, `/tmp` and home directories are separate from those of the machine.
 Everything is mounted read-only except for the workspace, its repository, the directories of the

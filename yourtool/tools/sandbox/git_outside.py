@@ -1,4 +1,4 @@
-"""Git outside of the sandbox and commands in it, of which only one kind runs at a time.
+"""Exclusion between outside git and sandboxed commands.
 
 A command could change what git runs after the settings of git were looked at.
 """

@@ -1,4 +1,4 @@
-"""Needs of a command that the sandbox cannot fulfil, besides a network.
+"""Command needs beyond the sandbox.
 
 They are recognised before the command runs, because it would fail, perhaps with half of it done.
 """

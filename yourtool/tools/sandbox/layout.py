@@ -1,4 +1,4 @@
-"""The files that commands of a session can see and write, independent of how this is enforced.
+"""Visible and writable files of commands.
 
 Everything is readable except home directories, of which there is a list (`home.py`), the program's
 own directories and some files of the system. Writable are the workspace with its repository, the

@@ -1,4 +1,4 @@
-"""A script, `probe_script.py`, that tries to leave the sandbox in which it runs.
+"""Script of sandbox escape attempts.
 
 It prints one line for each probe that reached its aim. Every probe is harmless outside a sandbox as
 well: calls that would change the system have invalid arguments, and their error is compared. The

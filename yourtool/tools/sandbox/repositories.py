@@ -1,4 +1,4 @@
-"""The git directories that commands in a workspace can write.
+"""Writable git directories of a workspace.
 
 A repository is used as a whole: in a directory of it, git also changes what is above. A `.git` that
 is a file names another directory, which can be anywhere, so it counts only if that directory names

@@ -1,6 +1,7 @@
-"""The sandbox of a session: chooses the level that works here, and encloses commands in it.
+"""Sandbox of a session.
 
-Every session with a sandbox imports this module, and its first command the others.
+It chooses the level that works here, and encloses commands in it. Every session with a sandbox
+imports this module, and its first command the others.
 """
 
 import asyncio

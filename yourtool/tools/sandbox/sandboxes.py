@@ -1,4 +1,4 @@
-"""The sandboxes of a process, which the sessions of a workspace share."""
+"""Sandboxes of a process."""
 
 import asyncio
 from collections.abc import Sequence

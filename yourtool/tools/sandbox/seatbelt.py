@@ -1,4 +1,4 @@
-"""The sandbox of macOS: a profile for `sandbox-exec`. It has not been tested on macOS.
+"""Sandbox of macOS.
 
 The last matching rule of a profile decides, so the denials of protected and hidden places come
 last. A profile has no network namespace: all of the network is denied.

@@ -1,4 +1,4 @@
-"""The filter for system calls, as a program of the kernel's classic BPF.
+"""System call filter.
 
 A process of another architecture and the x32 calls of x86-64 are killed, because the numbers of the
 filter would mean other calls there. Calls that reach around the sandbox fail with EPERM: new

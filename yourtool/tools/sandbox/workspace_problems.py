@@ -1,4 +1,7 @@
-"""What cannot work in a workspace; the start names it before a model tries."""
+"""Known problems of a workspace.
+
+The start names everything that cannot work there before a model tries it.
+"""
 
 import os
 import pwd

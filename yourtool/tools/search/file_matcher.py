@@ -1,7 +1,8 @@
-"""Files whose lines match a regular expression of RE2.
+"""Content search with RE2.
 
-The time of RE2 is linear in the text, and other threads run meanwhile, so a search needs no process
-that can be killed: it stops between pieces of a file.
+It finds the files whose lines match a regular expression. The time of RE2 is linear in the text,
+and other threads run meanwhile, so a search needs no process that can be killed: it stops between
+pieces of a file.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What `grep` found, and how a model reads it."""
+"""Results of `grep`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""File name globs, such as `*.py` or `src/**/*.{ts,tsx}`."""
+"""File name globs."""
 
 import re
 from collections.abc import Iterator

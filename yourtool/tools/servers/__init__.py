@@ -1,4 +1,7 @@
-"""MCP servers, other programs that offer tools: settings, states, tools, and what was accepted.
+"""MCP servers.
+
+MCP servers are other programs that offer tools. The package has their settings, states and tools,
+and everything that the user accepted of them.
 
 The client that connects to them is `yourtool/tools/mcp`, which `client.py` loads.
 

@@ -1,4 +1,4 @@
-"""What the user accepted of MCP servers: `mcp_accepted.json`, outside every workspace.
+"""Accepted definitions of MCP servers.
 
 A server of a project starts only with the definition that the user has seen. The tools of any
 server are offered only with the descriptions that it had when they were accepted; those of its

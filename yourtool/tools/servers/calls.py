@@ -1,4 +1,4 @@
-"""The results of calls to MCP servers, and why there is no result."""
+"""Results of MCP calls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the client of MCP servers does for the rest of the program, and where it is loaded."""
+"""Interface and loading of the MCP client."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""The logins at MCP servers: `mcp_logins.json`, which only the user may read.
+"""Logins at MCP servers.
 
 A login belongs to the address at which it was made and is sent nowhere else. Its tokens are masked
 like keys.

@@ -1,4 +1,4 @@
-"""What servers offer to the user besides tools: prompts and resources."""
+"""Prompts and resources of servers."""
 
 import shlex
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Tools of MCP servers as tools of this program: names, descriptions, schemas."""
+"""MCP tools as tools of this program."""
 
 import hashlib
 import json

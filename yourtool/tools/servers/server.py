@@ -1,4 +1,4 @@
-"""One MCP server: the task that owns its connection, its state, and its tools."""
+"""One MCP server."""
 
 import asyncio
 import logging

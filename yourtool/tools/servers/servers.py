@@ -1,4 +1,4 @@
-"""The MCP servers of one workspace, as a source of tools."""
+"""MCP servers of one workspace."""
 
 import asyncio
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The configured MCP servers: `mcp.json` of the user, `.mcp.json` of a project, `--mcp-config`.
+"""Configured MCP servers.
 
     {"mcpServers": {"git": {"command": "mcp-server-git", "args": ["-r", "."]},
                     "docs": {"type": "http", "url": "https://example.org/mcp",

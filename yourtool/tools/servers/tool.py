@@ -1,4 +1,4 @@
-"""Calls of MCP tools, and their results as those of other tools."""
+"""Calls of MCP tools."""
 
 import base64
 import binascii

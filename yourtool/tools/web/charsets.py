@@ -1,4 +1,4 @@
-"""Decoding with the encoding named by a server, limited to the encodings of the web.
+"""Decoding with web encodings.
 
 Python's other codecs can take quadratic time or are not text encodings, such as `punycode`. The
 encodings and the supersets used for some labels follow

@@ -1,4 +1,4 @@
-"""Converts HTML in separate processes, so that no page can block or crash the program."""
+"""HTML conversion in separate processes."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A script, `html_script.py FORMAT LIMIT`, that converts HTML to Markdown or plain text.
+"""Script for HTML conversion.
 
 Converting a hostile page can take unbounded time and memory, cannot be interrupted, and can abort
 the process. `tools.html` therefore runs this file as a script. It does not import `yourtool`. It

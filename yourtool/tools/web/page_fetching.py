@@ -1,4 +1,4 @@
-"""Fetches pages of the public web for `fetch_url`, over HTTP.
+"""HTTP requests for `fetch_url`.
 
 On every hop the host name is resolved once, and the connection uses the address that was checked.
 """

@@ -1,4 +1,4 @@
-"""The `fetch_url` tool: reads pages of the public web.
+"""The `fetch_url` tool.
 
 Only GET over http and https, without proxies and cookies. On every hop the host name is resolved
 once, and the connection uses the address that was checked. Private addresses are refused, and

@@ -1,1 +1,1 @@
-"""Files of the workspace, opened without following a link."""
+"""Workspace files."""

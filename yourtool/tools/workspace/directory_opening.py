@@ -1,4 +1,4 @@
-"""Opens a directory below another one without following a symbolic link.
+"""Directory opening without symbolic links.
 
 On Linux, one call of `openat2` opens a path of any length, and the kernel itself guarantees that it
 stays below the start. Elsewhere, and where a filter of system calls forbids it, components are

@@ -1,4 +1,4 @@
-"""Walks the files below a directory, without those that `.gitignore` files ignore.
+"""Walk of the files below a directory.
 
 The patterns follow https://git-scm.com/docs/gitignore but git itself is not run, because the
 configuration of a repository can make it run programs. Symbolic links are not followed. Directories

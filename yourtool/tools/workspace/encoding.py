@@ -1,6 +1,7 @@
-"""Detection of encoding, byte order mark and line endings of a file.
+"""Detection of a file's encoding.
 
-Decoding is strict, so `encode(decode(data)) == data` for all data that `detect_encoding` accepts.
+It also detects the byte order mark and the line endings. Decoding is strict, so
+`encode(decode(data)) == data` for all data that `detect_encoding` accepts.
 """
 
 import codecs

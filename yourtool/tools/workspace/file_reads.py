@@ -1,4 +1,4 @@
-"""Which content of each file the model has read, so that it changes no other."""
+"""Record of file reads by the model."""
 
 
 class FileReads:

@@ -1,4 +1,4 @@
-"""The state of files in a workspace: read, and restored in one step.
+"""States of workspace files.
 
 Links are never followed, also not in directories on the way. All functions block.
 """

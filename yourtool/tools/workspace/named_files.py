@@ -1,4 +1,4 @@
-"""Files that patterns of the shell name, and lists of their names for people.
+"""Files of shell patterns.
 
 A pattern is one of `permissions.shell.expansion`. A link at the end of a path is not followed.
 """

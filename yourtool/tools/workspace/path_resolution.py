@@ -1,4 +1,4 @@
-"""Path resolution that never lets the kernel follow a symbolic link.
+"""Path resolution without symbolic links.
 
 A path without links is opened at once from a descriptor of the root. Otherwise its components are
 opened one at a time; links are read and resolved here, so a path cannot lead outside, even if

@@ -1,4 +1,4 @@
-"""Replace or delete a file in one step: a new one is a temporary file, which is renamed."""
+"""Atomic file replacement and deletion."""
 
 import hashlib
 import os

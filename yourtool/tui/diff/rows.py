@@ -1,4 +1,4 @@
-"""Diffs as rows with line numbers, syntax colours and marked words.
+"""Rows of a diff.
 
 All rows of a diff can be built without colours in a short time; a row gets its colours when it is
 painted. On a wide screen the old and the new lines are side by side.

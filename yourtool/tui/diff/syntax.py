@@ -1,4 +1,4 @@
-"""Syntax colours of the lines of a diff, computed when a line is painted."""
+"""Syntax colours in diffs."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Finds the words that differ between a line and its replacement.
+"""Differing words of a line and its replacement.
 
 The words that both lines start and end with are skipped. The words between them are compared by
 their longest common subsequence (https://en.wikipedia.org/wiki/Longest_common_subsequence) if they

@@ -1,4 +1,4 @@
-"""Input of the user, and its way to turns.
+"""User input and its way to turns.
 
 Where a change goes:
 

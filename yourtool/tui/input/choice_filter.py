@@ -1,4 +1,4 @@
-"""The filter of a list: which choices match a query, best match first."""
+"""Filter of a list by a query."""
 
 import re
 from bisect import bisect_right

@@ -1,4 +1,7 @@
-"""Completion of the word at the cursor: commands, their arguments, models and files."""
+"""Completion of the word at the cursor.
+
+It completes commands, their arguments, models and files.
+"""
 
 import asyncio
 import heapq

@@ -1,4 +1,4 @@
-"""The text in the prompt, with a chip for each long paste and each attachment."""
+"""Prompt text with chips."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The user's editor, which edits the text of the prompt in a private temporary file."""
+"""Prompt text in the user's editor."""
 
 import asyncio
 import shlex

@@ -1,6 +1,7 @@
-"""The messages that wait: for the running turn, and for its end.
+"""Queued messages.
 
-Changes are synchronous, so a message that the user removes or edits is never sent.
+Some wait for the running turn, others for its end. Changes are synchronous, so a message that the
+user removes or edits is never sent.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The attachments of the next prompt and their notice."""
+"""Attachments of the next prompt, and their notice."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

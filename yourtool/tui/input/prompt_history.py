@@ -1,4 +1,4 @@
-"""The prompt history and the unsent draft of a workspace, stored across runs.
+"""Prompt history and unsent draft of a workspace.
 
 Both are in a private directory of the user's state. Each running program locks its own draft file;
 an unlocked draft is left over from a crash, and the next program restores it.

@@ -1,4 +1,4 @@
-"""What Enter, Up and Down do with the text in the prompt."""
+"""Enter, Up and Down in the prompt."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Runs turns and slash commands one after the other; later input of the user is queued."""
+"""Sequential turns and slash commands."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The keys in use, for bindings, help and hints.
+"""Keys in use, for bindings, help and hints.
 
 The app sets them once, before it draws anything. They belong to the process, as the keyboard does:
 hints are drawn far from the app, in items of the transcript.

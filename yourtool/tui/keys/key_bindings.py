@@ -1,4 +1,4 @@
-"""What an action with keys is, and where its keys apply."""
+"""Actions with keys, and where keys apply."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias

@@ -1,4 +1,4 @@
-"""The names of keys in the settings, and how the interface shows them.
+"""Names of keys in settings and interface.
 
 A name is a character, or modifiers and a key, such as `ctrl+shift+f5`. Inside the program a key has
 the name that Textual gives it: https://textual.textualize.io/guide/input/

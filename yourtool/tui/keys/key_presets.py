@@ -1,4 +1,4 @@
-"""The keymaps of other agents: their keys for our actions, where they differ from ours.
+"""Keymaps of other agents.
 
 Sources: Claude Code 2.1 (https://code.claude.com/docs/en/keybindings), Codex 0.169
 (https://github.com/openai/codex/tree/main/docs), pi 0.73

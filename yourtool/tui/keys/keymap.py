@@ -1,4 +1,4 @@
-"""The keys of all actions: the defaults, a preset, and the changes in `[ui.keys]`.
+"""Keymap of all actions.
 
 A change that is not valid has no effect, so that a mistake never takes the keys away. Keys that
 allow a tool call are single characters, which `KeystrokeGuard` protects; no other key, such as

@@ -1,4 +1,4 @@
-"""The table of all actions that have keys, for the bindings, the settings, the help and hints."""
+"""Table of all actions with keys."""
 
 from yourtool.tui.keys.key_bindings import KeyBinding
 

@@ -1,4 +1,4 @@
-"""Protection of approval prompts against keys that were meant for the prompt.
+"""Protection of approval prompts against stray keys.
 
 A letter answers nothing: it chooses an answer, which Enter confirms. Any other key makes the letter
 text for the prompt, however long the pause before it is, so that no message is an answer. A letter

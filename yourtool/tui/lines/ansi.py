@@ -1,4 +1,4 @@
-"""The output of programs as spans: colours are preserved, other sequences are neutralised.
+"""Spans from the output of programs.
 
 Select Graphic Rendition (https://ecma-international.org/publications-and-standards/standards/
 ecma-48/, 8.3.117) becomes style names. Cursor movement and erasing, which have no meaning in a list

@@ -1,4 +1,7 @@
-"""The rows of a list: choices under the headings of their groups, formatted for a width."""
+"""Rows of a list of choices.
+
+The choices are below the headings of their groups and are formatted for a width.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""Long work in slices, so that keys are handled in between."""
+"""Slices of long work."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Lines of styled text before they are painted: spans of text with style names.
+"""Lines of styled text before painting.
 
 A line is independent of colours, widgets and the terminal; `themes.Palette` resolves the style
 names when a line is painted. The text of a span is already printable.

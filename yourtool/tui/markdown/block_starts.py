@@ -1,7 +1,8 @@
-"""The starts of Markdown blocks: headings, rules, fences, quotes and list items.
+"""Starts of Markdown blocks.
 
-Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#leaf-blocks). Every function takes
-time linear in the length of the line, for any content.
+They are headings, rules, fences, quotes and list items. Follows CommonMark 0.31
+(https://spec.commonmark.org/0.31.2/#leaf-blocks). Every function takes time linear in the length of
+the line, for any content.
 """
 
 import re

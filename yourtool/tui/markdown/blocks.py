@@ -1,4 +1,4 @@
-"""The block structure of Markdown, one source line at a time.
+"""Block structure of Markdown.
 
 Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#blocks-and-inlines) and GFM tables,
 with three differences that suit a terminal: a line break in a paragraph stays a line break,

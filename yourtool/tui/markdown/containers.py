@@ -1,6 +1,7 @@
-"""Block quotes and list items: their row prefixes, and how a line opens them.
+"""Block quotes and list items.
 
-Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#container-blocks).
+The module has their row prefixes and the ways in which a line opens them. Follows CommonMark 0.31
+(https://spec.commonmark.org/0.31.2/#container-blocks).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Inline Markdown, such as emphasis, code and links, as spans.
+"""Inline Markdown as spans.
 
 Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#inlines) and GFM's strikethrough;
 raw HTML, reference links and footnotes are shown as source. Link targets are shown as text.

@@ -1,6 +1,7 @@
-"""Tables: cells are measured when they arrive, and columns fitted into the available width.
+"""Markdown tables.
 
-Syntax: https://github.github.com/gfm/#tables-extension-.
+Cells are measured when they arrive, and columns are fitted into the available width. Syntax:
+https://github.github.com/gfm/#tables-extension-.
 """
 
 import re

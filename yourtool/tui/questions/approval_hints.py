@@ -1,4 +1,4 @@
-"""The key hints of an approval prompt, and why a key answered nothing."""
+"""Key hints of an approval prompt."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""Arguments and changes of a call in an approval prompt, with each character visible."""
+"""Arguments and changes in an approval prompt."""
 
 from collections.abc import Iterator
 

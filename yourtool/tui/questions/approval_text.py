@@ -1,4 +1,4 @@
-"""The text of an approval prompt: its title, details and answers."""
+"""Title, details and answers of an approval prompt."""
 
 from collections.abc import Iterator
 

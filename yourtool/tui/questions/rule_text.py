@@ -1,4 +1,4 @@
-"""The rules that a question offers: their descriptions, and their text that the user can change."""
+"""Rules in a question."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The chat screen and the modal screens above it.
+"""Chat screen and modal screens.
 
 Where a change goes:
 

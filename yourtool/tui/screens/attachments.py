@@ -1,4 +1,4 @@
-"""Attachments for the next prompt: files, URLs and images from the clipboard."""
+"""Attachments for the next prompt."""
 
 import asyncio
 from collections.abc import Callable, Sequence

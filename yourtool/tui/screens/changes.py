@@ -1,4 +1,4 @@
-"""The screen of `/diff`: the changes of files by the calls of a session."""
+"""Screen of `/diff`."""
 
 from collections.abc import Iterator, Sequence
 

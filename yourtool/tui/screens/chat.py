@@ -1,4 +1,4 @@
-"""The main screen: the transcript, the prompt and the widgets around them."""
+"""Main screen."""
 
 import asyncio
 import logging

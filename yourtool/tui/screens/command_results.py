@@ -1,4 +1,4 @@
-"""How the screen runs slash commands and renders their results."""
+"""Slash commands on the screen, and their results."""
 
 from contextlib import aclosing
 from typing import TYPE_CHECKING

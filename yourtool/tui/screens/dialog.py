@@ -1,4 +1,4 @@
-"""The base of the screens that lie over the chat, and a field for one line of text."""
+"""Base of dialogs, and a one-line field."""
 
 from textual import events, on
 from textual.app import ComposeResult

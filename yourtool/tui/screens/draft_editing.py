@@ -1,4 +1,4 @@
-"""Editing of the prompt in the user's editor, while the interface is suspended."""
+"""Prompt editing in the user's editor."""
 
 import os
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""Actions whose keys can be pressed before the first session is open; they wait for it."""
+"""Actions before the first session is open."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Stores the first screen for the early prompt of the next start."""
+"""Stored first screen for the early prompt."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The screen of `/keys`: it names each key that arrives, and its action in every place."""
+"""Screen of `/keys`."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""The line above the prompt with the files that the typed text mentions, before it is sent."""
+"""Line with the mentioned files.
+
+It is above the prompt and shows the files before the text is sent.
+"""
 
 import asyncio
 from functools import partial

@@ -1,4 +1,7 @@
-"""A list to choose from: type to filter, arrows and Enter to choose."""
+"""List with a filter.
+
+The user types to filter, and chooses with the arrows and Enter.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,7 @@
-"""The slash commands about the screen: its keys, display, prompt and end."""
+"""Slash commands about the screen.
+
+They concern its keys, display, prompt and end.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""The status line and the hints of the prompt."""
+"""Status line and prompt hints."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,7 @@
-"""Actions on sessions: start, open, show, and what the screen shows about the demo."""
+"""Actions on sessions.
+
+They start, open and show sessions, and show the state of the demo.
+"""
 
 import asyncio
 import shlex

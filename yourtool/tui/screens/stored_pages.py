@@ -1,4 +1,7 @@
-"""Shows a stored session page by page: its end at once, earlier messages when they are wanted."""
+"""Stored sessions, page by page.
+
+The end of a session is shown at once, and earlier messages on demand.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,4 +1,4 @@
-"""The sheet about a swap: what it changes, and the answers below."""
+"""Sheet about a swap."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,7 @@
-"""The screen of `/tree`: a list of the entries of a session whose branches can be folded."""
+"""Screen of `/tree`.
+
+It lists the entries of a session; the user can fold branches.
+"""
 
 from msgspec.structs import replace
 

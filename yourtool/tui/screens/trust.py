@@ -1,4 +1,4 @@
-"""Asks whether to trust the folder of a session before the session is shown."""
+"""Question of trust before a session."""
 
 import asyncio
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""A screen that paints what the user types without waiting for the next frame.
+"""Screen with immediate painting of typed text.
 
 Otherwise a key would be visible up to 17 ms later.
 """

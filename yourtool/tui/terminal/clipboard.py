@@ -1,4 +1,6 @@
-"""Copies text to the clipboard: with a program of the desktop, through the terminal, or to a file.
+"""Copying of text to the clipboard.
+
+Text is copied with a program of the desktop, through the terminal, or to a file.
 
 A terminal that supports OSC 52 sets the clipboard of the machine in front of the user, also over
 SSH, but does not report whether it did. Sequences: OSC 52 of

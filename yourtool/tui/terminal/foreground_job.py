@@ -1,6 +1,8 @@
-"""A program that uses the terminal while the interface is suspended, like a job of a shell.
+r"""Foreground job of the terminal.
 
-It has its own process group, so that the signals of Ctrl+C, Ctrl+Z and Ctrl+\\ reach it alone:
+It is a program that uses the terminal while the interface is suspended, like a job of a shell.
+
+It has its own process group, so that the signals of Ctrl+C, Ctrl+Z and Ctrl+\ reach it alone:
 https://www.gnu.org/software/libc/manual/html_node/Foreground-and-Background.html
 """
 

@@ -1,4 +1,4 @@
-"""Reads the keyboard and neutralises escape sequences in pastes.
+"""Keyboard input, and escape sequences in pastes.
 
 A terminal brackets pasted text, so that it is not mistaken for keys: DECSET 2004,
 https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-Bracketed-Paste-Mode. Textual still

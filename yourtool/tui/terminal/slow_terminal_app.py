@@ -1,4 +1,4 @@
-"""An app that paints only while the terminal shows its frames.
+"""App for terminals that accept output slowly.
 
 Textual writes in a thread whose queue has a limit, at which the app waits. A terminal that was
 stopped (Ctrl+S in a multiplexer, a lost connection) would stop the turn and its timeouts with it.

@@ -1,4 +1,4 @@
-"""The terminal driver, and the sequences for window title and notifications.
+"""Terminal driver, window title and notifications.
 
 Sequences: https://invisible-island.net/xterm/ctlseqs/ctlseqs.html (OSC 2, XTWINOPS 22 and 23) and
 https://iterm2.com/documentation-escape-codes.html (OSC 9).

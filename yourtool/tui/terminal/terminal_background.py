@@ -1,4 +1,4 @@
-"""Asks the terminal whether its background is dark, and finds the reply among the keys.
+"""Detection of a dark terminal background.
 
 Format: OSC 11, https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h3-Operating-System-Commands.
 Some terminals reply late, in pieces, or never, so nothing waits for the reply.

@@ -1,4 +1,4 @@
-"""Private names of the app: frames, failures and bindings."""
+"""Private names of the app."""
 
 import sys
 from typing import Any

@@ -1,4 +1,7 @@
-"""Private names of painting: the rows of widgets, the next frame, scroll bars and styles."""
+"""Private names of painting.
+
+They concern the rows of widgets, the next frame, scroll bars and styles.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any

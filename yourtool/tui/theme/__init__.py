@@ -1,1 +1,1 @@
-"""Colours, styles and the last filters before the terminal."""
+"""Colours, styles and terminal filters."""

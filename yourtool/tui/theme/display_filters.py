@@ -1,4 +1,4 @@
-"""Line filters for terminals and users without colours or without Unicode symbols."""
+"""Line filters without colours or Unicode symbols."""
 
 from collections.abc import Sequence
 from functools import lru_cache

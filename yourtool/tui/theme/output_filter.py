@@ -1,4 +1,4 @@
-"""The last filter before the terminal: only text and styles pass.
+"""Last filter before the terminal.
 
 Textual writes control characters and hyperlinks unchanged. Every row of every widget passes the
 app's line filters, so one filter covers all of them.

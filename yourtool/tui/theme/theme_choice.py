@@ -1,4 +1,7 @@
-"""The theme in use: one by name, or `auto`, which follows the background of the terminal."""
+"""Theme in use.
+
+The setting is a name or `auto`, which follows the background of the terminal.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, cast

@@ -1,4 +1,4 @@
-"""Themes: files that name about twenty colours, and the styles built from them.
+"""Theme files and their styles.
 
 A theme file contains colours. `DEFAULT_STYLES` defines which of them a style uses; a theme can
 override it in `[styles]`. Colours are `#rrggbb` or, in a theme with `ansi = true`, the sixteen

@@ -1,4 +1,7 @@
-"""The line under the last message while a turn runs: what it does, how long, and how to stop it."""
+"""Activity line of a running turn.
+
+Below the last message, it shows the current activity, its duration and the way to stop it.
+"""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Parts of long texts that are laid out, and the notes about the omitted lines."""
+"""Excerpts of long texts."""
 
 import itertools
 import json

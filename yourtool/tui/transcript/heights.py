@@ -1,4 +1,4 @@
-"""The vertical positions of items whose heights change often."""
+"""Vertical positions of items."""
 
 from bisect import bisect_right
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The items of a transcript: each lays out its source in rows of a given width.
+"""Items of a transcript.
 
 Items are independent of the screen. Rows are built when they become visible and can be discarded
 at any time; the source stays.

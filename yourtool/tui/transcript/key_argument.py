@@ -1,4 +1,4 @@
-"""What the head of a tool card shows of the arguments of a call."""
+"""Call arguments in tool card heads."""
 
 import re
 from collections.abc import Mapping

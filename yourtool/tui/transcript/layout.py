@@ -1,4 +1,4 @@
-"""The positions of items in a column, independent of the screen.
+"""Column layout of items.
 
 Rows are laid out when they become visible. Items that were never visible have an estimated height;
 when the user scrolls up to them, the rows below do not move.

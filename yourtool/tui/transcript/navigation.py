@@ -1,4 +1,7 @@
-"""Where to scroll in the transcript for a key; the rows that the user reads stay in view."""
+"""Scroll targets of keys.
+
+The rows that the user reads stay in view.
+"""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The transcript of a session whose earlier messages are loaded when the user scrolls to them."""
+"""Transcript that loads earlier messages on demand."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Styled lines painted as strips, in the colours of the theme."""
+"""Styled lines as strips."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The arguments of a tool call while they stream, for display only.
+"""Streaming arguments of a tool call.
 
 A tolerant reader of incomplete JSON (RFC 8259): it accepts any text and never raises. The work for
 a piece depends on the length of the piece, and only the end of long texts is stored.

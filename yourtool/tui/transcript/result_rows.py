@@ -1,4 +1,7 @@
-"""The rows of a tool card about what its result has besides text: a plan, and checks."""
+"""Extra result rows of a tool card.
+
+They show the parts of a result other than text: a plan, and checks.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

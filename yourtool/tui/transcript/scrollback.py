@@ -1,4 +1,4 @@
-"""The end of the conversation as text for the scrollback of the terminal.
+"""Conversation end for the terminal's scrollback.
 
 The interface draws on the alternate screen, which leaves nothing behind. The text is printed after
 the program has left that screen: at the end, and while the user looks at it.

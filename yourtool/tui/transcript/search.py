@@ -1,4 +1,4 @@
-"""Search for a text in the items of a transcript.
+"""Text search in a transcript.
 
 The sources of all items are searched in slices. Items are laid out when their matches are shown.
 """

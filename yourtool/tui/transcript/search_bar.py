@@ -1,4 +1,4 @@
-"""The line below the transcript in which its search is typed."""
+"""Search bar below the transcript."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Transcript lines for changes of a session between turns."""
+"""Transcript lines for session changes."""
 
 from collections.abc import Sequence
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The items of a message of the model while it streams, by its content blocks."""
+"""Items of a streaming model message."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar

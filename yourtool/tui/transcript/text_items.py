@@ -1,4 +1,4 @@
-"""Items with text of any length: prompts, replies and reasoning."""
+"""Items with text of any length."""
 
 from abc import abstractmethod
 from typing import Protocol

@@ -1,6 +1,7 @@
-"""Builds transcript items from events; live and resumed sessions get the same items.
+"""Transcript items built from events.
 
-Deltas only show early what a fact later confirms. `changed_items` contains the items to redraw.
+Live and resumed sessions get the same items. Deltas only show early what a fact later confirms.
+`changed_items` contains the items to redraw.
 """
 
 import time

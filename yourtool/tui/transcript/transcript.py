@@ -1,4 +1,4 @@
-"""The transcript: one scrolling widget that paints rows of items.
+"""Scrolling transcript widget.
 
 Only visible rows are laid out and painted; items further up have an estimated height until they
 come into view. While a reply streams, only changed rows are repainted; when nothing happens, no

@@ -1,4 +1,7 @@
-"""Texts about a finished turn: figures, routing reasons, failures and advice."""
+"""Texts about a finished turn.
+
+They cover its figures, routing reasons, failures and advice.
+"""
 
 from yourtool.errors import ErrorClass, ErrorCode
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed

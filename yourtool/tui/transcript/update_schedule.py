@@ -1,4 +1,7 @@
-"""When a widget updates: often enough while text streams, and in slices that do not delay keys."""
+"""Update times of widgets.
+
+A widget updates often while text streams, in slices that do not delay keys.
+"""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The approval prompt: shows a tool call above the prompt until the user allows or denies it.
+"""Approval prompt.
 
 It does not block the screen: the transcript scrolls, the prompt accepts text and the turn can be
 stopped. The prompt keeps the focus, and only the letters of the answers and the Enter that confirms

@@ -1,4 +1,4 @@
-"""The text that some answers to an approval prompt need, such as a note."""
+"""Text field of an approval prompt."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The answers of an approval prompt, with their letters."""
+"""Answers of an approval prompt, with letters."""
 
 from textual.content import Content
 from textual.events import Key

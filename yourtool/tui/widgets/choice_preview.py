@@ -1,4 +1,4 @@
-"""The preview of the highlighted row of a list, read when the row is highlighted."""
+"""Preview of the highlighted row of a list."""
 
 from collections.abc import Sequence
 

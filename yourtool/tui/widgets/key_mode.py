@@ -1,4 +1,4 @@
-"""Modes of the prompt, in which characters can be commands."""
+"""Modes of the prompt with character commands."""
 
 from textual.message import Message
 

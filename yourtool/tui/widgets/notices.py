@@ -1,4 +1,4 @@
-"""Notices above the prompt, and the greeting of a new session."""
+"""Notices above the prompt, and the greeting."""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""The preview of an approval prompt: the complete command, change or arguments."""
+"""Preview of an approval prompt.
+
+It shows the complete command, change or arguments.
+"""
 
 from collections.abc import Iterable, Iterator
 from functools import partial

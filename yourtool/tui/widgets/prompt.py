@@ -1,4 +1,7 @@
-"""The prompt: a multi-line input with folded pastes, history and completion."""
+"""Prompt widget.
+
+It is a multi-line input with folded pastes, history and completion.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence

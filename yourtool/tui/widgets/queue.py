@@ -1,4 +1,4 @@
-"""The two lists of queued messages: for the running turn, and for after it."""
+"""Lists of queued messages."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal

@@ -1,4 +1,7 @@
-"""The status line: model, approval mode, context use and cost."""
+"""Status line.
+
+It shows the model, the approval mode, the context use and the cost.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A widget that shows styled lines of any number; its container scrolls."""
+"""Widget for any number of styled lines."""
 
 import itertools
 from collections.abc import Callable, Iterator

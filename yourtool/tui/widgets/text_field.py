@@ -1,4 +1,4 @@
-"""A base class for the fields in which the user writes text of several lines."""
+"""Base class of multi-line text fields."""
 
 from textual.geometry import Region
 from textual.message import Message

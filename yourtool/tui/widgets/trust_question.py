@@ -1,4 +1,4 @@
-"""The question whether to trust a folder, above the prompt; letters answer it.
+"""Question of trust above the prompt.
 
 The prompt keeps the focus, as below an approval prompt: only a single letter after a pause without
 keys, and Enter after it, is an answer. Everything else is text for the prompt.

@@ -1,4 +1,4 @@
-"""A base class for widgets that build their rows for a width."""
+"""Base class of width-dependent widgets."""
 
 from textual.content import Content
 from textual.geometry import Size

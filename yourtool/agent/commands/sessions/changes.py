@@ -1,4 +1,7 @@
-"""`/diff`: the files that calls changed, commands included, from the journal of the session."""
+"""Command `/diff`.
+
+It shows the files that calls changed, commands included, from the journal of the session.
+"""
 
 import asyncio
 from collections.abc import Iterator, Sequence

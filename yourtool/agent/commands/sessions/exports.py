@@ -1,4 +1,4 @@
-"""`/export`: a file of the session, without the secrets in it."""
+"""Command `/export`."""
 
 import asyncio
 import os

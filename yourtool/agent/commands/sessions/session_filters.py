@@ -1,4 +1,4 @@
-"""The words and options of a search, as `/search` and the list of `/resume` take them.
+"""Words and options of a search.
 
 The options are those of `yourtool sessions search`.
 """

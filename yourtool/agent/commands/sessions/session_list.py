@@ -1,4 +1,7 @@
-"""The list of `/resume`: sessions of this directory first, with keys for it and its sessions."""
+"""Session list of `/resume`.
+
+Sessions of this directory come first; keys act on the list and its sessions.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence

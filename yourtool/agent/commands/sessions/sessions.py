@@ -1,4 +1,7 @@
-"""Commands on sessions: start, resume, rename, fork and search."""
+"""Commands on sessions.
+
+They start, resume, rename, fork and search sessions.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,7 @@
-"""`/tree`: the branches of a session, as a list to choose from and as text."""
+"""Command `/tree`.
+
+It shows the branches of a session, as a list to choose from and as text.
+"""
 
 from collections.abc import Sequence
 from contextlib import aclosing

@@ -1,4 +1,7 @@
-"""`/undo`, `/redo` and `/rewind`: go back to earlier files, to an earlier prompt, or both."""
+"""Commands `/undo`, `/redo` and `/rewind`.
+
+They restore earlier files, an earlier prompt, or both.
+"""
 
 from functools import partial
 from typing import TYPE_CHECKING

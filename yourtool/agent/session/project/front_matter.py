@@ -1,4 +1,4 @@
-"""The YAML at the start of a Markdown file, between two lines of `---`.
+"""YAML front matter of Markdown files.
 
 Every scalar is text, so that nothing is constructed from tags, dates or numbers. Aliases are
 rejected, because a few of them can stand for gigabytes.

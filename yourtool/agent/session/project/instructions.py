@@ -1,4 +1,4 @@
-"""The instructions that the model of a session gets: those of the user and of the project.
+"""Instructions of the user and the project.
 
 Those from the root of the project to the workspace are in the system prompt. Those of a directory
 below follow the result of the first call that uses it, so that the prompt stays the same.

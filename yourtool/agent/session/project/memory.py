@@ -1,4 +1,4 @@
-"""The memory of a session: what the user and the model keep for later sessions.
+"""Memory for later sessions.
 
 The user starts it with `/memory`; without a file, requests have neither its text nor its tool.
 """

@@ -1,4 +1,4 @@
-"""The settings of a project: its hooks, and the commands that run after edits."""
+"""Project settings: hooks and checks after edits."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The files of a project that configure the program, with the content that would be used.
+"""Project files that configure the program.
 
 A file that instructions import as `@path` is one of them, so it is shown, counted and bound to its
 content, too.

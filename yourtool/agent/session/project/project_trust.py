@@ -1,4 +1,4 @@
-"""Whether the user trusts the files of a project that configure the program."""
+"""Trust in the configuring files of a project."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,4 +1,7 @@
-"""The hooks of a session at its start and end, before a prompt, and after a model was chosen."""
+"""Hooks at session events.
+
+They run at the start and the end, before a prompt, and after a model was chosen.
+"""
 
 import asyncio
 import logging

@@ -1,7 +1,8 @@
-"""Agent Skills (https://agentskills.io/specification): instructions that a model loads for a task.
+"""Agent Skills.
 
-A skill is a directory with `SKILL.md`: front matter with its name and description, then the text.
-The skills of the user need no trust; those of a project are files that configure.
+A model loads their instructions for a task; https://agentskills.io/specification defines the
+format. A skill is a directory with `SKILL.md`: front matter with its name and description, then the
+text. The skills of the user need no trust; those of a project are files that configure.
 """
 
 import re

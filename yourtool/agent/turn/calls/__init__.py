@@ -1,4 +1,4 @@
-"""Calls of tools: judged, asked about, run and noted.
+"""Tool calls: judgement, approval, run and notes.
 
 Where a change goes:
 

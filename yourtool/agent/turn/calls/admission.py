@@ -1,4 +1,4 @@
-"""Decide whether a tool call may run: validate, preview and approve it."""
+"""Admission of tool calls."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The facts of an approval: the question and its answer, or the reason for a missing answer."""
+"""Facts of an approval."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,7 @@
-"""Judge a tool call: parse and preview its arguments, consult the hooks, then the gate."""
+"""Judgement of a tool call.
+
+Its arguments are parsed and previewed, then the hooks and the gate decide.
+"""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The journal of a call: which files it changes, with their content before and after.
+"""Journal of the files that a call changes.
 
 The content is stored by its SHA-256, and is on the disk before the fact that names it. A file tool
 replaces a file only after its fact is stored.

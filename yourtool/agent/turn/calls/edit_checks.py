@@ -1,4 +1,4 @@
-"""The checks after the edits of a reply: commands that the user configured.
+"""Checks after the edits of a reply.
 
 They run once per reply, when its last edit is done, over all files that it wrote. The result of
 this edit has their output, so it is recorded after them. The files that they change belong to the

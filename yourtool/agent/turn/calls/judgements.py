@@ -1,4 +1,4 @@
-"""Decisions on calls as facts, and stored decisions made again."""
+"""Facts of decisions on calls."""
 
 from msgspec import UNSET
 

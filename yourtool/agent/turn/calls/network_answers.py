@@ -1,4 +1,4 @@
-"""The answer to what gives a command a network: it is stored as rules, and has effect at once."""
+"""Answers about the network of a command."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Asks about what commands changed at protected places, which was taken back."""
+"""Questions about changes at protected places.
+
+The changes by commands were taken back; the user can allow them.
+"""
 
 import asyncio
 import os

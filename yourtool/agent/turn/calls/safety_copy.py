@@ -1,4 +1,4 @@
-"""The safety copy of the work that a call would discard."""
+"""Safety copy of work before a discarding call."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Notes on what the sandbox refused, for the model and for the user of `-p`.
+"""Notes on refusals of the sandbox.
 
 A guess is called one, and its line is shown. Without a user, the note names what to set.
 """

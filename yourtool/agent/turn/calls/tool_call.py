@@ -1,4 +1,4 @@
-"""A tool call, from the model's reply to its result."""
+"""Tool call from reply to result."""
 
 import asyncio
 import hashlib

@@ -1,6 +1,7 @@
-"""The hooks around a tool call: before it is judged, before the user is asked, and after it ran.
+"""Hooks around a tool call.
 
-A call that changes several files is an event for each of them, because hooks look at one path.
+They run before it is judged, before the user is asked, and after it ran. A call that changes
+several files is an event for each of them, because hooks look at one path.
 """
 
 import asyncio

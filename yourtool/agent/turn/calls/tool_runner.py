@@ -1,4 +1,4 @@
-"""Run the calls of one reply: admit them in order, then run them concurrently.
+"""Runner of the calls of one reply.
 
 A write runs before the next call is previewed, so that every preview shows the actual change.
 

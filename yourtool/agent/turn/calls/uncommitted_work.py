@@ -1,4 +1,4 @@
-"""The uncommitted work that a call would discard, and whether the agent made all of it."""
+"""Uncommitted work before a discarding call."""
 
 import asyncio
 import hashlib

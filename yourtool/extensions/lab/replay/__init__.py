@@ -1,4 +1,4 @@
-"""A session that is played again, offline: the loop runs, with stored replies and results.
+"""Offline replay of a session.
 
 Where a change goes:
 

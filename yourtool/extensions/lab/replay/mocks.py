@@ -1,4 +1,4 @@
-"""The model and the tools of a replay, which answer with what is stored."""
+"""Model and tools of a replay."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence

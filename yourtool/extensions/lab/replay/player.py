@@ -1,4 +1,4 @@
-"""Plays a recorded session: the loop of its turns runs, and nothing else does."""
+"""Player of a recorded session."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal

@@ -1,4 +1,7 @@
-"""A stored session as what is given to a replay, and what the replay has to do again."""
+"""Stored session as input of a replay.
+
+It separates the facts that the replay gets from those that it has to produce again.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""Lines of a shell as trees, words and plain commands."""
+"""Shell lines as trees, words and commands."""
 
 from yourtool.foundation.late_modules import late_modules
 

@@ -1,4 +1,4 @@
-"""The values that a line itself gives to its variables, in assignments and loops.
+"""Variable values from the line itself.
 
 Where a line assigns several, each of them counts everywhere.
 """

@@ -1,4 +1,4 @@
-"""The commands that a line runs, in all parts of its syntax tree."""
+"""Commands in all parts of a line."""
 
 import re
 from collections import defaultdict

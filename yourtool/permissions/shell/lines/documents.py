@@ -1,4 +1,4 @@
-"""Documents of command lines whose delimiter is quoted, which the shell does not expand.
+"""Here-documents with a quoted delimiter.
 
     cat > notes.txt <<'EOF'                git commit -m "$(cat <<'EOF'
     any text, also $(this)                 any text, also $(this)

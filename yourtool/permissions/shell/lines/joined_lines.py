@@ -1,4 +1,4 @@
-"""Several lines as the one line that bash makes of them, without comments.
+"""Several lines joined like in bash.
 
 https://www.gnu.org/software/bash/manual/html_node/Shell-Syntax.html
 """

@@ -1,4 +1,4 @@
-"""The commands of an understood line, and their words with the values of variables of loops."""
+"""Commands of an understood line."""
 
 import re
 import shlex

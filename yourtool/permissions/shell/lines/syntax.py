@@ -1,4 +1,4 @@
-"""The syntax of command lines, parsed with the grammar of bash."""
+"""Syntax of command lines."""
 
 import functools
 import re

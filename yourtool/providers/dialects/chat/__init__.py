@@ -1,1 +1,1 @@
-"""Chat Completions, the API of OpenAI, OpenRouter and many other servers."""
+"""Chat Completions API."""

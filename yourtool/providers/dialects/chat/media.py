@@ -1,4 +1,4 @@
-"""Images, audio and documents as message parts of Chat Completions."""
+"""Media parts of Chat Completions messages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The request body of Chat Completions, with the differences between servers."""
+"""Request body of Chat Completions."""
 
 import re
 from typing import Any, Self, TypeAlias

@@ -1,4 +1,4 @@
-"""Convert the schema of a tool to Google's subset for function arguments.
+"""Tool schemas in Google's subset.
 
 The subset is https://ai.google.dev/api/caching#Schema: one type, no references, enumerations of
 strings only, and no other keywords. Unsupported constraints are dropped, never guessed; arguments

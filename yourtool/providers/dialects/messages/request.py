@@ -1,4 +1,7 @@
-"""The request body of the Messages API, https://docs.claude.com/en/api/messages."""
+"""Request body of the Messages API.
+
+See https://docs.claude.com/en/api/messages.
+"""
 
 import logging
 import re

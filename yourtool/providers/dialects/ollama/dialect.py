@@ -1,4 +1,6 @@
-"""The dialect of Ollama's chat API, https://docs.ollama.com/api/chat, one JSON object per line.
+"""Dialect of Ollama's chat API.
+
+The API (https://docs.ollama.com/api/chat) sends one JSON object per line.
 
 Arguments are objects in both directions, and a call arrives complete; several calls arrive in one
 line or in several. Only newer servers assign ids to calls, so results follow in the order of the

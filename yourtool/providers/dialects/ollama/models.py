@@ -1,4 +1,7 @@
-"""The models of an Ollama server, https://docs.ollama.com/api/tags and .../api/show."""
+"""Models of an Ollama server.
+
+Sources: https://docs.ollama.com/api/tags and https://docs.ollama.com/api/show.
+"""
 
 import asyncio
 import re

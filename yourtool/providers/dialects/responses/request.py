@@ -1,4 +1,7 @@
-"""The request body of the Responses API: the conversation as a flat list of items."""
+"""Request body of the Responses API.
+
+It contains the conversation as a flat list of items.
+"""
 
 import re
 from typing import Any

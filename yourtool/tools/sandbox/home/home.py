@@ -1,4 +1,4 @@
-"""The parts of a home directory that commands can read; everything else in it is hidden.
+"""Readable parts of a home directory.
 
 A list of what may be seen loses nothing when a new program stores a secret at a new place. It has
 toolchains, caches and what builds read. Of files of settings, commands get a copy without secrets

@@ -1,4 +1,4 @@
-"""The files of settings in a home directory, and copies of them without secrets.
+"""Settings files in a home directory.
 
 Files of patterns are copied whole: a line in them that looks like a secret is a name of a file.
 """

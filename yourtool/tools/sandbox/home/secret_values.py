@@ -1,4 +1,4 @@
-"""Contents of settings files without their secrets, still valid in their formats.
+"""Settings files without their secrets.
 
 A whole value is removed, or a whole section with what is in it, never a part that changes what the
 rest means. What cannot be parsed and mentions a secret becomes empty.

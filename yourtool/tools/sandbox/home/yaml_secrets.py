@@ -1,4 +1,7 @@
-"""YAML files without their secrets; another module, because the parser takes time to import."""
+"""YAML files without their secrets.
+
+The module is separate because the parser takes time to import.
+"""
 
 import re
 from collections.abc import Iterator

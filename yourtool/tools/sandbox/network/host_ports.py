@@ -1,4 +1,4 @@
-"""The ports of this machine that commands in an enclosure reach: `[sandbox] ports`.
+"""Host ports for enclosed commands.
 
 Each connection leads to the same port of the loopback address of the machine and nowhere else.
 """

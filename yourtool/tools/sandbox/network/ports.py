@@ -1,4 +1,4 @@
-"""The servers of a command in an enclosure, for the user's browser.
+"""Enclosed servers for the user's browser.
 
 Each port on which a background process listens gets a listener on 127.0.0.1 of the machine, with
 the same number if it is free. Its connections lead to this port of the enclosure and nowhere else.

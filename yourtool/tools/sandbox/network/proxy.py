@@ -1,4 +1,4 @@
-"""The proxy through which sandboxed commands reach the hosts of the settings, and nothing else.
+"""Network proxy for sandboxed commands.
 
 A host is compared by its labels and resolved once; the connection uses an address that was checked.
 Names that are not ASCII, IP addresses and private addresses are refused. It listens on the loopback

@@ -1,4 +1,6 @@
-"""The user's own proxy, through which commands reach the hosts that are allowed.
+"""The user's proxy.
+
+Commands reach the allowed hosts through it.
 
 It is named by the usual variables, with the exceptions of `NO_PROXY`.
 

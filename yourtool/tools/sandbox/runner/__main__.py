@@ -1,4 +1,4 @@
-"""Starts the calls of a session in its enclosure: `python DIRECTORY SETUP_FD CHANNEL_FD`.
+"""Start of calls in an enclosure.
 
 It runs in the namespaces that bubblewrap made, before anything untrusted does. SETUP_FD has the
 plan of `enclosure.py`; requests come on CHANNEL_FD. It imports no `yourtool`, so that it starts

@@ -1,4 +1,4 @@
-"""The process tree of a call: a first process, at whose end all others end, and the command.
+"""Process tree of a call.
 
 The first process has a separate number space (`pid_namespaces(7)`), so the kernel ends the whole
 tree with it. The command has none of the rights that the runner keeps. Where the runner has no

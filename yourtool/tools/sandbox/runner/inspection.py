@@ -1,4 +1,4 @@
-"""The first command of an enclosure: looks at what commands can do, before any other runs."""
+"""First command of an enclosure."""
 
 import os
 from collections.abc import Callable

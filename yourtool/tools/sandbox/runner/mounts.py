@@ -1,4 +1,7 @@
-"""The mounts of an enclosure: the last ones are made here, and all are compared with the plan."""
+"""Mounts of an enclosure.
+
+The module makes the last mounts, and compares all of them with the plan.
+"""
 
 import os
 import stat

@@ -1,4 +1,6 @@
-"""The loopback network of an enclosure, the port of names, and answers to connections.
+"""Loopback network of an enclosure.
+
+It has the port for host names and watches answers to connections.
 
 The runner makes the network itself, because it may only set up one that belongs to its own user
 namespace, and bubblewrap can have put it into another one.
