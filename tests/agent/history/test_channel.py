@@ -158,7 +158,7 @@ async def test_closing_the_stream_stops_the_source_and_waits_for_its_end(channel
                 await channel.emit(DELTA)
         finally:
             await asyncio.sleep(0.01)
-            await channel.emit(*[DELTA] * 2 * MAX_WAITING)  # nobody reads them
+            await channel.emit(*[DELTA] * 2 * MAX_WAITING)  # no one reads them
             ended.append(True)
 
     async with aclosing(channel.run(work)) as events:

@@ -396,7 +396,7 @@ async def test_socks_proxy_gets_the_name_of_the_host_and_passes_the_request_on(c
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve():
-            """Speak SOCKS 5 (RFC 1928) without a login; return the host that was asked for."""
+            """Use SOCKS 5 (RFC 1928) without a login; return the host that was asked for."""
             connection, _ = listener.accept()
             with connection, connection.makefile("rb") as lines:
                 lines.read(2 + lines.peek(2)[1])

@@ -83,7 +83,7 @@ async def test_only_the_rows_of_a_change_are_rendered(stage):
 
 
 async def test_hidden_screen_renders_nothing(stage):
-    """`_compositor`: without it, keys that were typed ahead render screens that nobody sees."""
+    """`_compositor`: without it, keys that were typed ahead render screens that no one sees."""
     _, screen, rows = stage
     screen.is_hidden = True
     rows.asked.clear()
