@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
-PLAN = "# Plan\n\n" + "\n".join(f"{number}. Step {number}" for number in range(1, 40))
+PLAN = "# Plan\n\n" + "\n".join(f"{number}. Step {number}" for number in range(1, 90))
 SCRIPT = [Reply("I propose:", [("propose_plan", {"plan": PLAN})]), Reply("Carried out.")]
 
 
@@ -31,12 +31,12 @@ def test_plan_is_carried_out_in_a_new_session_only_after_it_was_read(work, home)
                 terminal.read(0.1)
                 if "not shown" not in terminal.text:
                     break
-            terminal.wait("Step 39", "the end")
+            terminal.wait("Step 89", "the end")
             terminal.answer("f")
             terminal.wait("Carried out", " ask ")
     sent = server.requests[-1][1]["messages"]
     assert [each["role"] for each in sent] == ["user"]
-    assert "Carry out this plan:" in str(sent[0]) and "Step 39" in str(sent[0])
+    assert "Carry out this plan:" in str(sent[0]) and "Step 89" in str(sent[0])
     assert "think" not in str(sent[0])
 
 

@@ -49,7 +49,7 @@ def file():
 
 async def test_all_is_drawn_on_our_file_whose_texts_are_counted(monkeypatch, file):
     """`_file`: without it, nothing could redirect standard error, and a slow terminal would stop
-    the turn, because no one has that its frames wait."""
+    the turn, because the waiting frames are not counted."""
     monkeypatch.setattr("sys.__stdin__", file)
     driver = SilentDriver(App(), file)
     driver.start_application_mode()
