@@ -799,20 +799,6 @@ async def test_all_rules_of_a_chain_are_shown_when_the_question_is_enlarged(home
         assert asked.decision.scope is Scope.SESSION
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 18), (160, 50)])
-async def test_enlarged_question_leaves_room_for_a_long_prompt_and_the_status_line(
-    home, clock, size
-):
-    app = asking(home, clock, Ask(approval_request(LONG)))
-    async with app.run_test(size=size) as pilot:
-        await ask(pilot, clock)
-        await press(pilot, "ctrl+e")
-        await press(pilot, *"hi", "enter", *"one", "ctrl+j", *"two", "ctrl+j", *"three")
-        await settle(pilot)
-        assert app.chat.status_line.region.bottom == size[1]
-        assert not app.chat.show_vertical_scrollbar
-
-
 async def test_pages_are_turned_as_often_as_the_key_was_pressed(home, clock):
     app = asking(home, clock, Ask(approval_request(LONG * 20)))
     async with app.run_test(size=(80, 24)) as pilot:

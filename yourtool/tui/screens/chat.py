@@ -64,8 +64,7 @@ class ChatScreen(UrgentScreen):
         }
         &.-short {
             Prompt { border: none; min-height: 1; max-height: 3; } Banner { max-height: 3; }
-            ApprovalPrompt.-expanded { height: auto; } #preview { height: auto; max-height: 3; }
-            ApprovalPrompt.-expanded #preview { height: auto; max-height: 3; }
+            #preview, ApprovalPrompt.-expanded #preview { max-height: 3; }
             ApprovalPrompt.-noting #preview { display: none; } &.-trust Greeting { display: none; }
             ApprovalField { max-height: 2; } RuleExamples { max-height: 3; }
         }

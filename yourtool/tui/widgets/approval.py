@@ -49,7 +49,7 @@ class ApprovalPrompt(Vertical):
         &.-open { display: block; }
         &:focus { border-top: heavy $warning; border-bottom: heavy $warning; }
         #preview { height: auto; max-height: 40vh; }
-        &.-expanded { height: 99fr; #preview { height: 1fr; max-height: 100%; } }
+        &.-expanded #preview { max-height: 60vh; }
         &.-noting ApprovalOptions { display: none; }
     }
     """
