@@ -250,7 +250,7 @@ def held():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.soak
+@pytest.mark.remaining
 async def test_many_sessions_leave_no_open_files_or_threads(work):
     async def goes(pilot, command):
         chat, before = pilot.app.chat, pilot.app.chat.session

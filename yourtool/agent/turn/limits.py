@@ -12,9 +12,10 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yourtool.agent.history.channel import Channel
 from yourtool.agent.money.budgets import UsedBudget, build_reached
 from yourtool.agent.turn.turn import Turn
-from yourtool.effects import Confirmation, Verdict
+from yourtool.effects import Confirm, Confirmation, Verdict
 from yourtool.errors import AdapterError, InvalidRequestError
 from yourtool.events.budgets import BudgetReached, BudgetWarned
 from yourtool.events.deltas import Notice, TokenUsage
@@ -194,12 +195,15 @@ async def reserved_request(turn: Turn) -> AsyncGenerator[None, None]:
         budget.expected_cost -= forecast.minimum
 
 
-async def confirm_wait(turn: Turn, error: AdapterError) -> bool:
-    """Ask the user whether to wait for as long as the provider requires before a retry."""
+async def confirm_wait(confirm: Confirm, channel: Channel, error: AdapterError) -> bool:
+    """Ask the user whether to wait for as long as the provider requires before a retry.
+
+    The request, of which its session stores a part, must not refer to the turn.
+    """
     title = f"{error.message}. The request is retried after the wait."
     confirmation = Confirmation(id=new_id(), kind="limit", title=title)
-    await turn.channel.wait_shown()
-    return (await turn.env.confirm(confirmation)).verdict is Verdict.ALLOW
+    await channel.wait_shown()
+    return (await confirm(confirmation)).verdict is Verdict.ALLOW
 
 
 def unknown_price_warning(turn: Turn) -> str | None:

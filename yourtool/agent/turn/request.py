@@ -142,7 +142,7 @@ def _build_request(
         tool_ids=env.tool_ids,
         file_roots=places,
         interrupt=turn.interrupt,
-        confirm_wait=partial(confirm_wait, turn) if env.interactive else None,
+        confirm_wait=partial(confirm_wait, env.confirm, turn.channel) if env.interactive else None,
     )
     return request, notice
 
