@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class SettledAgent(Struct, frozen=True):
-    """What is to be reported when a turn of another agent has ended."""
+    """The report of an ended turn of another agent."""
 
     changes: tuple[CommandChanges, ...] = ()
     """Changes that are not in the journal yet."""

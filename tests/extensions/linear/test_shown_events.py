@@ -8,7 +8,7 @@ from tests.security.test_shown_events import SILENT, TEXT, find_types
 from yourtool.extensions.linear.speaker import Speaker
 
 NOT_IN_LINES = {"LlmCallStarted", "ThinkingDelta", "ToolOutputDelta", "ToolUseInputDelta"}
-"""What the linear mode does not write: it waits for what is complete."""
+"""Events without a line in the linear mode, which waits for their ends."""
 
 
 @pytest.mark.req("T17", "T18", "T19")

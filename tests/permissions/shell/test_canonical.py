@@ -147,7 +147,7 @@ def test_git_runs_without_the_programs_of_a_repository(root):
 @pytest.mark.req("T3", "T4")
 @pytest.mark.parametrize("line", ["git $x", "git -C a $x", "git --no-pager $x", "timeout 5 $x"])
 def test_program_or_command_of_git_that_a_loop_changes_is_refused(root, line):
-    """What is resolved, and which options git gets, would be right for the first word only."""
+    """A program or command of git from a loop: only its first word would be resolved."""
     with pytest.raises(UnsafeProgramError, match="a variable of a loop names"):
         canonical(root, f"for x in config diff; do {line}; done")
     assert "/git -C $x --no-pager" in canonical(root, "for x in a b; do git -C $x diff; done")

@@ -1,4 +1,4 @@
-"""What a program on a pseudo-terminal waits for."""
+"""Input of programs on a pseudo-terminal."""
 
 import subprocess
 import sys

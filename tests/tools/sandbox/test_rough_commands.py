@@ -40,7 +40,7 @@ mine = {os.getsid(0)}
 seized = [each for each in others - mine if libc.ptrace(SEIZE, each, None, None) == 0]
 print("others", len(others - mine) > 0, seized)
 """
-"""What a debugger does, and what it must not reach."""
+"""A debugger of its child that also tries the other processes."""
 
 
 @pytest.fixture(params=["usual", "restricted"])

@@ -1,4 +1,4 @@
-"""What cannot work in a workspace is named at the start."""
+"""Problems of a workspace, named at the start."""
 
 import os
 import subprocess

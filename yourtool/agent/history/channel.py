@@ -38,7 +38,7 @@ class Channel:
         self._waiting = deque[tuple[int, Event]]()
         """By the number of facts that were deferred before."""
         self._is_open = self._is_idle = False
-        """Whether a front end reads the channel, and whether it has shown everything."""
+        """A front end reads the channel; it has shown everything."""
         self._added, self._taken = asyncio.Event(), asyncio.Event()
 
     async def run(

@@ -14,7 +14,7 @@ from yourtool.routing.router import Candidate, RouteDecision
 
 
 class Proposal(Struct, frozen=True):
-    """What past turns propose for a turn."""
+    """A proposal for a turn, from past turns."""
 
     candidate: Candidate | None = None
     reason: str = ""
