@@ -250,6 +250,14 @@ async def test_connection_is_used_again_after_a_complete_response(connect):
         await transport.close()
 
 
+async def test_cookies_of_a_server_are_not_sent_back(connect):
+    answer = head(200, 2).replace(b"\r\n\r\n", b"\r\nSet-Cookie: id=1; Path=/\r\n\r\n")
+    with LocalServer(lambda *_: [answer, b"ok"]) as server:
+        transport = connect(server.url)
+        assert [await ask(transport) for _ in range(2)] == [b"ok"] * 2
+    assert ["cookie" in headers for _, headers, _ in server.requests] == [False, False]
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -10,6 +10,7 @@ import ssl
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Literal
 
 import httpx2
@@ -108,6 +109,7 @@ class ClientTransport(ABC):
         try:
             return httpx2.AsyncClient(
                 headers=ACCEPTED,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # none are accepted
                 timeout=httpx2.Timeout(limits.read, connect=limits.connect),
                 event_hooks={"request": [_close_failed_handshake], "response": [_decompress]},
                 follow_redirects=False,
