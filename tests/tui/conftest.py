@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.parsed_styles import share_parsed_styles
 from yourtool.settings.ui_config import UiConfig
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.keys.active_keys import use_keymap
@@ -17,6 +18,11 @@ def default_keys():
     """The keymap is that of the process; no test leaves its own to the next one."""
     yield
     use_keymap(UiConfig())
+
+
+@pytest.fixture(autouse=True)
+def parsed_styles(monkeypatch):
+    share_parsed_styles(monkeypatch)
 
 
 class Still:

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from textual._compositor import Compositor
 from textual.css.parse import parse
 
@@ -9,6 +10,11 @@ from tests.tui.fakes import FakeSession
 from tests.tui.pilot_helpers import send_key, settle, until
 from tests.tui.test_chat import app_of
 from yourtool.tui.terminal.terminal import OutputDriver
+
+
+@pytest.fixture
+def parsed_styles():
+    """Here each app parses its own style sheets."""
 
 
 async def test_typed_character_is_painted_between_the_ticks_of_the_frames(tmp_path, monkeypatch):
