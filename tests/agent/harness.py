@@ -89,10 +89,10 @@ class Checked:
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         self.requests.append(request)
-        problems = wire_problems(request)
+        sent, anew = MessagesDialect().to_wire(request).body, _encode_anew(request)
+        assert sent == anew["anthropic"]
+        problems = _find_problems(anew)
         assert not problems, problems
-        body = MessagesDialect().to_wire(request).body
-        assert body == MessagesDialect().to_wire(_without_cache(request)).body
         async with aclosing(self.inner.stream(request)) as events:
             async for event in events:
                 yield event
@@ -154,6 +154,8 @@ class User:
 
 NO_RULES, LIMITS, NO_KEYS = RuleSet(), Limits(), Mask()
 NO_SETTINGS: Mapping[str, Any] = {}
+BUILT_IN = default_toolbox()
+"""Of all sessions: what the dialects made of its schemas is remembered by their identity."""
 DEFAULTS = DefaultModels(None, MODEL.id)
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 
@@ -205,7 +207,7 @@ class Bench:
         adapter = adapter if isinstance(adapter, Checked) else Checked(adapter)
         session_id = resume or new_session_id()
         if toolset is None:
-            toolset = default_toolbox() if tools is None else Toolbox(tools)
+            toolset = BUILT_IN if tools is None else Toolbox(tools)
         registry: Any = OneAdapter(adapter)
         state = State()
         record = Recorder(self.store, session_id, state)
@@ -276,14 +278,19 @@ def names(events: Iterable[Event]) -> list[str]:
 
 def wire_problems(request: Request) -> list[str]:
     """Return what either provider would refuse about a request."""
-    found, request = list[str](), _without_cache(request)
-    for dialect, speaker in (("anthropic", MessagesDialect()), ("openai", ChatDialect())):
-        api = "messages" if dialect == "anthropic" else "chat"
-        body = json.loads(speaker.to_wire(request).body)
-        found += [str(problem) for problem in errors(validate(dialect, api, body))]
+    return _find_problems(_encode_anew(request))
+
+
+def _encode_anew(request: Request) -> dict[str, bytes]:
+    """Return the body for either provider, without what the last request encoded."""
+    request = replace(request, encoded_history=EncodedHistory())
+    speakers = {"anthropic": MessagesDialect(), "openai": ChatDialect()}
+    return {name: speaker.to_wire(request).body for name, speaker in speakers.items()}
+
+
+def _find_problems(bodies: Mapping[str, bytes]) -> list[str]:
+    found = list[str]()
+    for name, api in (("anthropic", "messages"), ("openai", "chat")):
+        body = json.loads(bodies[name])
+        found += [str(problem) for problem in errors(validate(name, api, body))]
     return found
-
-
-def _without_cache(request: Request) -> Request:
-    """Return the request without what the last one encoded."""
-    return replace(request, encoded_history=EncodedHistory())
