@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 PUBLIC = {"_exit", "_replace", "_asdict"}
 """Documented names of the standard library."""
@@ -22,13 +23,19 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
+@cache
+def nodes(path: Path) -> tuple[Any, ...]:
+    """Return every node of a module: most rules look at all of them."""
+    return tuple(ast.walk(tree(path)))
+
+
 def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
 def find_private_imports(path: Path) -> Iterator[str]:
     """Yield imported modules and names of libraries that are private."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -45,7 +52,7 @@ def find_foreign_attributes(path: Path, own: set[str]) -> Iterator[str]:
     """Yield private attributes of other objects that no class of ours defines."""
     if "reportPrivate" in path.read_text("utf-8"):
         yield "a suppression"
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         match node:
             case ast.Attribute(value=owner, attr=name) if not _is_self(owner):
                 pass
@@ -62,7 +69,7 @@ def own_names(paths: Iterable[Path]) -> set[str]:
     """Return the private names that our classes define."""
     found = set[str]()
     for path in paths:
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 found |= set(_names_in_body(node)) | set(_attributes_of_self(node, ast.Store))
     return found
@@ -123,4 +130,7 @@ def _attributes_of_self(body: ast.ClassDef, context: type[ast.expr_context]) -> 
 
 
 def _is_self(owner: ast.expr) -> bool:
+    called = owner.func if isinstance(owner, ast.Call) else owner
+    if not isinstance(called, ast.Name) or called.id not in ("self", "cls", "super"):
+        return False
     return ast.unparse(owner) in ("self", "cls", "super()", "super(TextArea, self)")

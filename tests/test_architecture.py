@@ -14,6 +14,7 @@ from tests.private_names import (
     find_foreign_attributes,
     find_inherited_names,
     find_private_imports,
+    nodes,
     own_names,
     tree,
 )
@@ -86,7 +87,7 @@ def name(path: Path) -> str:
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -145,7 +146,7 @@ def test_kind_of_a_foreign_file_is_asked_of_one_module():
 def find_asked_paths(path: Path) -> Iterator[str]:
     """Yield the uses of methods without arguments, which those of other classes have."""
     called = dict[int, ast.Call]()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         match node:
             case ast.Call(func=ast.Attribute() as method):
                 called[id(method)] = node
@@ -171,7 +172,7 @@ def find_late_imports(path: Path) -> Iterator[str]:
         for late in (each for node in ast.walk(function) for each in imported(node)):
             yield f"{function.name} imports {late}"
     if name(path) not in LATE_IMPORTERS:
-        for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
+        for call in (node for node in nodes(path) if isinstance(node, ast.Call)):
             if ast.unparse(call.func).rpartition(".")[2] in ("import_module", "__import__"):
                 yield f"line {call.lineno}: a module is imported by its name"
 
@@ -182,7 +183,7 @@ def test_only_the_registry_imports_vendors_libraries():
 
 def find_foreign_imports(path: Path) -> Iterator[str]:
     banned = SDKS if "tui" in path.parts else {*SDKS, "textual", "rich"}
-    for each in (each for node in ast.walk(tree(path)) for each in imported(node)):
+    for each in (each for node in nodes(path) for each in imported(node)):
         if each.partition(".")[0] in banned:
             yield f"imports {each}"
 
@@ -221,7 +222,7 @@ def test_no_external_text_is_parsed_as_markup():
 
 
 def find_markup(path: Path) -> Iterator[str]:
-    for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
+    for call in (node for node in nodes(path) if isinstance(node, ast.Call)):
         called = ast.unparse(call.func).rpartition(".")[2]
         if called not in READS_MARKUP or (call.args and _is_harmless(call.args[0])):
             continue
@@ -267,7 +268,7 @@ def test_no_start_imports_a_late_module_or_what_only_late_modules_use(start):
 def late_names(path: Path) -> Iterator[str]:
     """Yield the late modules of a package."""
     package = ".".join(path.parent.relative_to(ROOT).parts)
-    for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
+    for call in (node for node in nodes(path) if isinstance(node, ast.Call)):
         if ast.unparse(call.func) == "late_modules":
             yield from (f"{package}.{ast.literal_eval(each)}" for each in call.args[1:])
 
