@@ -86,7 +86,14 @@ class Terminal:
             self.output += piece
             self._stream.feed(piece)
 
-    def wait(self, *signs: str | Callable[[str], bool], seconds: float = 20) -> str:
+    def read_all(self, seconds: float = 1) -> None:
+        """Read until the program has written nothing for some time."""
+        size = -1
+        while size < len(self.output):
+            size = len(self.output)
+            self.read(seconds)
+
+    def wait(self, *signs: str | Callable[[str], bool], seconds: float = 60) -> str:
         """Wait until all signs (regular expressions, conditions) are true of one screen.
 
         A program paints in pieces: what belongs together is waited for together.
@@ -122,7 +129,7 @@ class Terminal:
         self.screen.resize(rows, columns)
         self.process.setwinsize(rows, columns)
 
-    def end(self, seconds: float = 10) -> int | None:
+    def end(self, seconds: float = 60) -> int | None:
         """Wait for the program to exit; return its exit code, None after a signal."""
         deadline = time.monotonic() + seconds
         while self.process.isalive() and time.monotonic() < deadline:
