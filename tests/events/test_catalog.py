@@ -78,12 +78,12 @@ def test_the_catalog_is_closed():
     assert not any(name.startswith(RESERVED) for name in FACT_TYPES)
 
 
-@pytest.mark.parametrize("name", sorted(CATALOG))
-def test_every_fact_has_an_actor_and_a_minimum_sensitivity(name):
-    kind = FACT_TYPES[name]
-    assert isinstance(kind.actor, Actor)
-    assert isinstance(kind.sensitivity, Sensitivity)
-    assert issubclass(kind, Fact)
+def test_every_fact_has_an_actor_and_a_minimum_sensitivity():
+    for name in CATALOG:
+        kind = FACT_TYPES[name]
+        assert isinstance(kind.actor, Actor), name
+        assert isinstance(kind.sensitivity, Sensitivity), name
+        assert issubclass(kind, Fact), name
 
 
 @pytest.mark.parametrize("name", sorted(CATALOG))
