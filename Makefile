@@ -7,6 +7,8 @@ EXTRAS := acp,images,keyring,mcp
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 # pytest stores the assertions that it rewrites, which take longer than all imports
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)python -m pytest -q -n $(WORKERS) --dist worksteal
+# The markers of tests that have a command of their own
+OWN := recorded or soak or security or craft or reliability or ecosystem or day
 RECORDED := $(or $(YOURTOOL_SHARED),../shared)
 
 help:       ## Show this list
@@ -16,10 +18,12 @@ run: .venv/.run  ## Open yourtool here; ARGS="…" are its arguments
 	@$(BIN)yourtool $(ARGS)
 
 test: .venv/.dev  ## Run the tests; ARGS="…" are pytest's arguments
+	$(if $(ARGS),,@echo 'make: all tests take about five minutes on two cores' >&2)
 	$(PYTEST) $(ARGS)
 
-test-remaining: .venv/.dev  ## Run the cases that `make test` leaves out of large sets
-	$(PYTEST) -m 'remaining and not recorded' $(ARGS)
+test-remaining: .venv/.dev  ## Run the cases and the long tests that `make test` leaves out
+	$(if $(ARGS),,@echo 'make: these tests take about six minutes on two cores' >&2)
+	$(PYTEST) -m 'remaining and not ($(OWN))' $(ARGS)
 
 test-recorded: .venv/.dev  ## Run the tests of the larger, recorded set, if you have it
 	@test -d "$(RECORDED)/wire" || { echo "make: there is no recorded set in $(RECORDED);" \

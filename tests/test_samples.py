@@ -1,7 +1,9 @@
-"""The marker `sample`: which cases `make test` runs."""
+"""Which cases `make test` and `make test-remaining` run."""
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,10 @@ def test_sampled_cases_are_run_by_one_of_two_commands():
     assert collected(usual) | collected(others) == every
     assert len(collected(usual)) == (len(every) + 2) // 3
     assert len(collected(others)) == len(every) - len(collected(usual))
+
+
+def test_remaining_cases_are_none_of_another_command():
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    left_out = set(re.findall(r"not (\w+)", " ".join(options["addopts"])))
+    [own] = re.findall(r"^OWN := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {*own.split(" or "), "remaining"} == left_out
