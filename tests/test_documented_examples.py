@@ -171,6 +171,7 @@ def split_lines(block):
     return [each for each in block.splitlines() if each.strip()]
 
 
+@pytest.mark.remaining
 def test_hooks_of_the_page_guard_and_record_a_turn(own_home):
     guard = own_home.path / ".yourtool/hooks/guard.py"
     guard.write_text(read_block("hooks.md", "#!/usr/bin/env python3"))
@@ -207,6 +208,7 @@ def test_answer_of_the_page_about_hooks_denies_a_call(own_home):
     assert not (own_home.project / "made").exists()
 
 
+@pytest.mark.remaining
 def test_settings_of_the_page_change_the_variables_of_commands(own_home):
     command = 'echo "<$NODE_ENV $NPM_TOKEN ${WORK_PLACE-none} $OTHER_TOKEN$DATABASE_URL>"'
     call = {"call": "shell", "input": {"command": command}}
@@ -221,6 +223,7 @@ def test_settings_of_the_page_change_the_variables_of_commands(own_home):
 
 
 @pytest.mark.needs("tools/mcp")
+@pytest.mark.remaining
 def test_servers_of_the_page_are_added_shown_and_called(own_home):
     (own_home.path / "clock.py").write_text(read_block("mcp.md", "import json"))
     install, *commands = split_lines(read_block("mcp.md", "pip install"))
@@ -278,6 +281,7 @@ def write_settings(home, server):
     guard.chmod(0o755)
 
 
+@pytest.mark.remaining
 def test_settings_of_all_pages_are_accepted_together_and_have_their_effects(own_home, model):
     shipped = json.loads(own_home.run("yourtool -p --output-format json hi"))["pricing_version"]
     write_settings(own_home, model.server)
@@ -344,6 +348,7 @@ def check_reports(home, shipped):
     assert home.run(read_block("routing.md", "yourtool route replay"))
 
 
+@pytest.mark.remaining
 def test_commands_of_the_pages_for_scripts_run_at_the_same_time(own_home, model):
     make_repository(own_home.project)
     (own_home.project / "Makefile").write_text("test:\n\ttouch tested\nfix:\n\ttouch fixed\n")
@@ -381,6 +386,7 @@ def test_commands_of_the_pages_for_scripts_run_at_the_same_time(own_home, model)
     assert own_home.run(counted).strip() == "7"
 
 
+@pytest.mark.remaining
 def test_commands_of_the_readme_open_the_interface_and_find_the_session_again(own_home, model):
     own_home.write("config.toml", read_block("keys.md", "[ui.keys]"))
     model.replies["hello"] = [Reply("First answer.")]
@@ -404,6 +410,7 @@ def test_commands_of_the_readme_open_the_interface_and_find_the_session_again(ow
     assert "hello" in own_home.run(listed)
 
 
+@pytest.mark.remaining
 def test_example_of_the_page_about_exports_shows_the_secret_and_asks(own_home, model):
     own_home.run(f'yourtool -p "the token is ghp_{"aB3" * 12}"')
     [session] = json.loads(own_home.run("yourtool sessions list --json"))
@@ -420,6 +427,7 @@ def test_example_of_the_page_about_exports_shows_the_secret_and_asks(own_home, m
 
 @pytest.mark.needs("extensions/importers")
 @pytest.mark.needs("extensions/settings_import")
+@pytest.mark.remaining
 def test_example_of_the_page_about_imports_imports_a_session(own_home, model):
     line, *shown = split_lines(read_block("import.md", "$ yourtool sessions import"))
     file = own_home.path / line.split("~/")[1]
@@ -438,6 +446,7 @@ def test_example_of_the_page_about_imports_imports_a_session(own_home, model):
 
 
 @pytest.mark.needs("extensions/editors")
+@pytest.mark.remaining
 def test_command_in_the_settings_of_an_editor_answers_it(own_home):
     [agent] = json.loads(read_block("acp.md", "{"))["agent_servers"].values()
     request = {"protocolVersion": 1, "clientCapabilities": {}}
@@ -470,6 +479,7 @@ def run_source(home, source, line):
     return home.run(f"{sys.executable} -P {line}")
 
 
+@pytest.mark.remaining
 def test_a_new_tool_is_a_module_and_a_row(own_home, source):
     tools = source / "yourtool/tools"
     added = read_block("adding-a-tool.md", '"""The `roll_dice` tool."""')
@@ -483,6 +493,7 @@ def test_a_new_tool_is_a_module_and_a_row(own_home, source):
     assert re.search(r'"text": ?"[12]"', done), done
 
 
+@pytest.mark.remaining
 def test_a_new_command_is_a_module_and_a_row(own_home, source):
     commands = source / "yourtool/agent/commands"
     added = read_block("adding-a-command.md", '"""`/greet`: a greeting."""')

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.sample(2)
+@pytest.mark.remaining
 def test_session_of_a_process_killed_at_any_write_can_be_resumed(tmp_path, when):
     """R-PER-02, with real processes and SIGKILL."""
     command = [sys.executable, "-m", "tests.agent.killed_turns", str(tmp_path), when]

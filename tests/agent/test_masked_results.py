@@ -86,7 +86,7 @@ def test_line_with_a_hidden_key_cannot_be_edited(line, old):
         ("grep", {"pattern": "q7", "ignore_case": True, "path": "long.json"}),
     ],
 )
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 def test_truncated_key_in_a_truncated_line_is_masked(line, tool, arguments, column):
     before = "x" * (column - 204) + "head" + "é" * 200
     text = f"{before}{KEY}{'y' * 90}tail{'z' * 3_000}"

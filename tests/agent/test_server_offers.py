@@ -37,6 +37,7 @@ async def run(text, session, runtime):
     return [each async for each in found.command.run(session, runtime, found.argument)]
 
 
+@pytest.mark.remaining
 async def test_prompts_are_commands_and_resources_are_mentions(work):
     async with opened(work, mcp_config=work.parent / "servers.json") as runtime:
         session = await runtime.new_session(User())

@@ -48,6 +48,7 @@ def provider(home):
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CLI-04")
+@pytest.mark.sample(7)
 def test_variables_of_a_provider_set_its_key_address_and_dialect(
     line: CommandLine, provider, monkeypatch, model, key_variable, url_variable, root, path
 ):
@@ -85,6 +86,7 @@ def test_stream_has_the_usage_and_the_arguments_as_they_arrive(
 
 @pytest.mark.req("R-CLI-03")
 @pytest.mark.needs("tools/mcp")
+@pytest.mark.remaining
 def test_servers_of_a_file_are_offered_in_the_run_that_names_it(line: CommandLine, tmp_path):
     file = tmp_path / "servers.json"
     entry = {"command": sys.executable, "args": [str(_SERVER)]}

@@ -62,6 +62,7 @@ def run_all(line, database, show):
 
 @pytest.mark.parametrize("kind", FILES)
 @pytest.mark.req("R-PER-04")
+@pytest.mark.sample(6)
 def test_damaged_file_is_reported_never_written_and_salvaged(line, database, kind, tmp_path):
     check_damaged_files(line, database, kind, range(3), tmp_path)
 

@@ -8,6 +8,7 @@ import pytest
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.remaining
 def test_calls_in_one_process_close_their_files(line):
     line.script([{"say": "hi"}])
 

@@ -108,6 +108,7 @@ def join_lines(lines):
 
 
 @pytest.mark.parametrize("many", [10, pytest.param(60, marks=pytest.mark.soak)])
+@pytest.mark.remaining
 def test_flipped_bits_and_truncated_files_are_rejected_or_harmless(
     line, import_file, exported, many
 ):
@@ -134,6 +135,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("many", [30, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.remaining
 def test_hostile_value_in_any_field_is_rejected_or_harmless(
     line, import_file, exported, monkeypatch, many
 ):
@@ -232,6 +234,7 @@ def test_deeply_nested_json_is_rejected(line, import_file, exported, deep):
     assert is_store_empty(line)
 
 
+@pytest.mark.remaining
 def test_unterminated_line_is_not_read_completely(line, import_file, exported, tmp_path):
     endless = tmp_path / "endless.jsonl"
     with endless.open("wb") as file:

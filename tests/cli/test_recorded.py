@@ -196,7 +196,7 @@ def test_output_matches_the_recording(name, line, monkeypatch):
 
 @pytest.mark.parametrize("name", cases(IN_A_PROCESS))
 @pytest.mark.req("R-CLI-01", "R-CLI-02")
-@pytest.mark.sample(9)
+@pytest.mark.remaining
 def test_separate_process_prints_the_same(name, home, tmp_path):
     with ProviderServer([recorded_answer(name)]) as server:
         write_settings(home, name, server)

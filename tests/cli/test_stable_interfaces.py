@@ -153,6 +153,7 @@ def test_session_dir_moves_only_the_sessions(line, tmp_path_factory):
     assert [row["id"] for row in json.loads(listed)] == [session_id]
 
 
+@pytest.mark.remaining
 def test_home_variable_moves_everything_and_leaves_the_workspace_unchanged(tmp_path):
     home, person, work = (tmp_path / name for name in ("home", "person", "work"))
     person.mkdir()

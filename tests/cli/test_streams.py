@@ -56,6 +56,7 @@ def start(home, tmp_path):
     ],
     ids=" ".join,
 )
+@pytest.mark.sample(5)
 def test_closed_output_has_its_own_exit_code(start, arguments):
     reading, writing = os.pipe()
     os.close(reading)
@@ -89,6 +90,7 @@ def test_output_that_is_read_completely_has_the_usual_exit_code(start):
     [("models", "--json"), ("-p", "go"), ("-p", "go", "--output-format", "stream-json")],
     ids=" ".join,
 )
+@pytest.mark.sample(6)
 def test_full_disk_behind_standard_output_is_reported(start, arguments, unbuffered):
     with Path("/dev/full").open("w") as full:
         done = start(*arguments, unbuffered=unbuffered, stdout=full)
@@ -96,6 +98,7 @@ def test_full_disk_behind_standard_output_is_reported(start, arguments, unbuffer
     assert done.stderr == "yourtool: cannot write the output: No space left on device\n"
 
 
+@pytest.mark.remaining
 def test_closed_standard_streams_are_accepted(start):
     def close():
         for stream in (0, 1, 2):

@@ -127,6 +127,7 @@ def test_doctor_shows_the_trust_in_the_current_folder(line, monkeypatch):
 
 
 @pytest.mark.req("T17", "T19")
+@pytest.mark.remaining
 def test_names_of_folders_do_not_control_the_terminal_and_stay_distinguishable(line, tmp_path):
     listed = set[str]()
     for payload in PAYLOADS:

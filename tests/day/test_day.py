@@ -41,6 +41,7 @@ def play(record_property) -> Callable[[str, Mapping[str, str]], list[Cell]]:
 
 
 @pytest.mark.parametrize("project", SHORT_PROJECTS)
+@pytest.mark.sample(4)
 def test_command_in_the_sandbox_does_what_it_does_in_a_shell(play, project):
     different = play(project, {name: COMMANDS[name] for name in SHORT_COMMANDS})
     assert not different, "\n".join(format_table(different))

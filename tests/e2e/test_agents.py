@@ -9,12 +9,13 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 AGENT = Path(__file__).parents[1] / "extensions/agents/scripted_agent.py"
 SCRIPT = [Reply("The vendor knows of it.")]
 
 
 @pytest.mark.needs("extensions/agents")
-@pytest.mark.remaining
 def test_agent_is_asked_swapped_and_undone(work, home, tmp_path):
     call = {"toolCallId": "c1", "title": "Edit\x1b[31m it", "kind": "edit"}
     content = [{"type": "diff", "path": "README.md", "oldText": "# work\n", "newText": "# mine\n"}]

@@ -6,6 +6,8 @@ from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 from tests.sandbox_here import get_variables
 
+pytestmark = pytest.mark.remaining
+
 UP, LEFT, PAGE_DOWN, CTRL_E = "\x1b[A", "\x1b[D", "\x1b[6~", "\x05"
 
 
@@ -52,9 +54,7 @@ def test_recall_and_enter_at_an_approval_prompt_run_nothing(asked, work, home):
         terminal.end()
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 12)])
-@pytest.mark.sample(2)
 def test_a_long_command_can_be_allowed_after_its_end_was_on_the_screen(asked, work, columns, rows):
     command = "\n".join(["touch ran", *(f"echo step-{n:02}" for n in range(40))])
     script = [Reply("I run it.", [("shell", {"command": command})]), Reply("Done.")]

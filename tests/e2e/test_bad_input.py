@@ -12,6 +12,8 @@ import pytest
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 READY = "Say what to do"
 REFUSED = json.dumps(
     {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}}
@@ -192,7 +194,6 @@ def test_quitting_during_a_turn_stops_the_turn_and_its_children(work, home):
 
 
 @pytest.mark.parametrize("deadly", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-@pytest.mark.sample(3)
 def test_the_terminal_is_restored_and_the_session_resumes_after_a_death(work, home, deadly):
     """R16 and R-PER-02 through the whole program."""
     script = [Reply("word " * 200, pause=0.05, words_at_once=1), Reply("Here I am again.")]

@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 MODEL = "anthropic:claude-sonnet-5-5"
 PRICES = f"""
 pricing_version = "test"
@@ -38,7 +40,6 @@ def run(work, home, server, *options):
     )
 
 
-@pytest.mark.remaining
 @pytest.mark.req("R-CST-04")
 def test_the_user_is_warned_and_asked_and_can_go_on_for_one_turn(work, home):
     configure(home, "session = 0.5")
@@ -64,7 +65,6 @@ def test_the_user_is_warned_and_asked_and_can_go_on_for_one_turn(work, home):
         assert terminal.end() == 0
 
 
-@pytest.mark.remaining
 @pytest.mark.req("R-CST-04")
 def test_a_run_without_a_user_ends_with_5_and_names_the_budget(work, home):
     with ProviderServer([Reply("First reply.")]) as server:

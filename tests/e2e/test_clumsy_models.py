@@ -12,8 +12,9 @@ from tests.e2e.requests_per_task import FILE, read_requests
 from tests.e2e.task_projects import PROJECTS
 from tests.provider_server import ProviderServer
 
+pytestmark = pytest.mark.remaining
 
-@pytest.mark.sample(14)
+
 @pytest.mark.req("R-ADP-06", "R-TOOL-08")
 @pytest.mark.parametrize(
     ("kind", "project"), TASKS, ids=[f"{kind}-{project.language}" for kind, project in TASKS]

@@ -7,6 +7,8 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 TEXT = "The quick brown fox jumps over the lazy dog near the river bank at noon. " * 12
 TOO_LONG = json.dumps(
     {
@@ -27,7 +29,6 @@ SCRIPT = [
 ]
 
 
-@pytest.mark.remaining
 @pytest.mark.req("R-CTX-02", "R-CTX-03", "R-SEED-03")
 def test_overflow_of_text_continues_with_one_line_and_a_key_that_shows_the_original(work, home):
     with ProviderServer(list(SCRIPT)) as server:

@@ -5,6 +5,8 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 CTRL_D, CTRL_U = "\x04", "\x15"
 WANTED, CHANGED = "mkdir -p from-model", "mkdir -p from-user"
 
@@ -24,7 +26,6 @@ SCRIPT = [
 
 
 @pytest.mark.req("R-CONF-02", "R-CONF-03", "R-CONF-04", "R-CONF-08", "R-LOOP-12")
-@pytest.mark.remaining
 def test_question_is_changed_granted_used_again_and_taken_back(work, home):
     rules = work.parent / "home" / "permissions.toml"
     with ProviderServer(list(SCRIPT)) as server:

@@ -16,6 +16,8 @@ from tests.provider_server import (
     Reply,
 )
 
+pytestmark = pytest.mark.remaining
+
 SCRIPT = [
     Reply("I look at both.", [("read_file", {"path": "a.txt"}), ("read_file", {"path": "none"})]),
     Reply("One says é, the other is not there."),

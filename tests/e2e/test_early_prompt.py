@@ -15,6 +15,8 @@ from tests.e2e.first_screens import know_first_screen
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 SHELL = ("/bin/bash", "--norc", "--noprofile", "-i")
 ALTERNATE_SCREEN, LEFT_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
 TEXT = "hello w\u00f6rld \u65e5\u672c e\u0301!"
@@ -68,7 +70,6 @@ def shown_in(terminal, text):
     return any(f"│ {text} " in line for line in terminal.text.splitlines())
 
 
-@pytest.mark.remaining
 def test_keys_are_echoed_before_the_interface_is_imported(work, env, release):
     with start(work, env) as terminal:
         terminal.wait("Say what to do", "opening", "/help")
@@ -79,10 +80,8 @@ def test_keys_are_echoed_before_the_interface_is_imported(work, env, release):
         quit_with_text(terminal)
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize("size", [(100, 30), (40, 12)])
 @pytest.mark.req("R-TUI-18")
-@pytest.mark.sample(2)
 def test_the_interface_takes_over_without_a_flicker(work, env, release, size):
     """After every write, the text is in the same cells and has the same colours."""
     with start(work, env, columns=size[0], rows=size[1]) as terminal:
@@ -113,7 +112,6 @@ def pictures_of(terminal, text):
     return pictures
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("keys", "shown"),
     [
@@ -121,7 +119,6 @@ def pictures_of(terminal, text):
         ("a\\\r\x1b[200~one\rtwo\x1b[201~!", ["a", "one", "two!"]),
     ],
 )
-@pytest.mark.sample(2)
 def test_the_echo_is_the_text_of_the_interface(work, env, release, keys, shown):
     with start(work, env) as terminal:
         terminal.wait("Say what to do")
@@ -176,7 +173,6 @@ def test_no_key_typed_during_the_start_is_lost(work, env):
     type_while_starting(work, env, 1, 300, 1.0)
 
 
-@pytest.mark.remaining
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(20))
 def test_none_of_a_thousand_keys_typed_during_the_start_is_lost(work, env, seed):
@@ -196,9 +192,7 @@ def test_enter_in_the_early_prompt_sends_one_message(work, env, release):
         assert said_to(server) == ["first"]
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize("keys", ["\x04", "text\x03\x03\x03"])
-@pytest.mark.sample(2)
 def test_ctrl_d_or_ctrl_c_twice_quits_the_early_prompt(work, env, release, keys):
     with start(work, env) as terminal:
         terminal.wait("Say what to do")
@@ -220,7 +214,6 @@ def are_modes_off(terminal, modes=(b"1049", b"2004", b"1000", b"1004")):
     return all(ended) and output.rfind(b"\x1b[?25l") <= output.rfind(b"\x1b[?25h")
 
 
-@pytest.mark.remaining
 def test_a_resize_shows_the_screen_of_the_new_size(work, env, release):
     size = (60, 20)
     know_first_screen(work, env, *size)
@@ -237,7 +230,6 @@ def test_a_resize_shows_the_screen_of_the_new_size(work, env, release):
         quit_with_text(terminal)
 
 
-@pytest.mark.remaining
 def test_a_resize_to_an_unknown_size_loses_nothing(work, env, release):
     with start(work, env) as terminal:
         terminal.wait("Say what to do")
@@ -262,7 +254,6 @@ def test_an_error_at_the_start_is_shown_below_the_command(work, env):
         assert b"sessions cannot be stored" in after
 
 
-@pytest.mark.remaining
 def test_a_command_that_prints_starts_without_the_early_prompt(work, env):
     with start(work, env, ("--version",)) as terminal:
         terminal.wait(r"yourtool \d")
@@ -270,7 +261,6 @@ def test_a_command_that_prints_starts_without_the_early_prompt(work, env):
         assert ALTERNATE_SCREEN not in terminal.output
 
 
-@pytest.mark.remaining
 def test_ctrl_z_in_the_early_prompt_stops_the_program_and_fg_continues_it(work, env, release):
     know_first_screen(work, env)
     shell = {"PS1": "shell> ", "HISTFILE": "/dev/null"}
@@ -322,7 +312,6 @@ def die_at(work, env, moment, number, victim):
         terminal.end(15)
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("moment", "number", "victim"),
     [
@@ -334,12 +323,10 @@ def die_at(work, env, moment, number, victim):
     ],
 )
 @pytest.mark.req("R-TUI-16")
-@pytest.mark.sample(3)
 def test_death_during_the_start_restores_the_terminal(work, env, moment, number, victim):
     die_at(work, env, moment, number, victim)
 
 
-@pytest.mark.remaining
 def test_a_terminal_that_is_closed_during_the_start_ends_the_program(work, env):
     with start(work, env) as terminal:
         terminal.wait("Say what to do")
@@ -360,7 +347,6 @@ def is_alive(process):
         return False
 
 
-@pytest.mark.remaining
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(60))
 def test_any_death_during_the_start_restores_the_terminal(work, env, seed):

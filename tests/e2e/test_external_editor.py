@@ -11,6 +11,8 @@ from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.e2e.test_job_control import SHELL, children, left_on, open_in_shell
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 LINE_EDITOR = """
 import pathlib, sys
 file = pathlib.Path(sys.argv[1])
@@ -39,7 +41,6 @@ def editor(tmp_path):
     return write
 
 
-@pytest.mark.remaining
 def test_a_killed_editor_and_a_resize_leave_the_interface_as_it_was(work, home, editor):
     with ProviderServer([Reply("It is well.")]) as server:
         env = {**home, **server.environment, **editor(RUDE_EDITOR)}
@@ -83,7 +84,6 @@ def test_the_turn_continues_while_the_editor_is_open(work, home, editor):
             assert terminal.end() == 0
 
 
-@pytest.mark.remaining
 def test_ctrl_c_and_ctrl_z_reach_the_editor_only(work, home, editor):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null", **editor(LINE_EDITOR)}
     with (
@@ -116,7 +116,6 @@ def test_ctrl_c_and_ctrl_z_reach_the_editor_only(work, home, editor):
         assert left_on(bytes(terminal.output)) == []
 
 
-@pytest.mark.remaining
 def test_sigterm_ends_the_editor_and_restores_the_terminal(work, home, editor):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null", **editor(LINE_EDITOR)}
     with (

@@ -5,10 +5,11 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 BAD_KEY = b'{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}'
 
 
-@pytest.mark.remaining
 def test_a_refused_key_pauses_the_queue_and_a_retry_sends_the_rest_in_order(work, home):
     refused = Reply(status=401, body=BAD_KEY)
     script = [

@@ -10,7 +10,10 @@ from tests.e2e.conftest import make_repository
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+pytestmark = [
+    pytest.mark.remaining,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
 
 IDLE_SECONDS = 2
 
@@ -58,7 +61,6 @@ def slow_reply(tmp_path, home, settings=""):
         yield terminal
 
 
-@pytest.mark.remaining
 def test_waiting_turn_shows_its_time_until_it_is_stopped(tmp_path, home):
     with slow_reply(tmp_path, home) as terminal:
         terminal.wait(r"❯ hello\n\n[◐◓◑◒] Waiting for anthropic · \d s · Esc to interrupt")
@@ -69,14 +71,12 @@ def test_waiting_turn_shows_its_time_until_it_is_stopped(tmp_path, home):
         terminal.wait("stopped by you", lambda screen: "Esc to interrupt" not in screen)
 
 
-@pytest.mark.remaining
 def test_reduced_motion_shows_no_spinner(tmp_path, home):
     with slow_reply(tmp_path, home, "[ui]\nreduced_motion = true\n") as terminal:
         terminal.wait(r"• Waiting for anthropic · [^01] s · Esc to interrupt")
         assert not any(frame.encode() in terminal.output for frame in "◐◓◑◒")
 
 
-@pytest.mark.remaining
 def test_an_idle_program_writes_nothing_and_has_nothing_scheduled(tmp_path, home):
     work = tmp_path / "work"
     work.mkdir()

@@ -11,6 +11,8 @@ import pytest
 
 from tests.e2e.terminal import ROOT, Terminal
 
+pytestmark = pytest.mark.remaining
+
 README = (ROOT / "README.md").read_text()
 ROW = r"^\| (?:\[{0}\]\(.*?\)|{0}) \|(.*)\|$"
 OURS = ("yourtool", "_editable")
@@ -47,7 +49,6 @@ def environment(tmp_path):
     return place
 
 
-@pytest.mark.remaining
 @pytest.mark.timeout(180)
 def test_commands_for_pip_install_upgrade_and_remove_a_program_that_starts(
     environment, home, tmp_path

@@ -12,6 +12,8 @@ from tests.e2e.leftover_processes import is_alive
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 SHELL = ("/bin/bash", "--norc", "--noprofile", "-i")
 MODES = (b"1000", b"1003", b"1004", b"1006", b"1049")
 """Bracketed paste is not among them: the shell turns it on for itself."""
@@ -61,7 +63,6 @@ def test_ctrl_z_restores_the_terminal_and_fg_the_interface(work, home):
         assert left_on(bytes(terminal.output)) == []
 
 
-@pytest.mark.remaining
 def test_a_turn_survives_being_stopped_in_the_middle(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     slow = Reply("word " * 12 + "and the end", pause=0.1, words_at_once=1)
@@ -81,7 +82,6 @@ def test_a_turn_survives_being_stopped_in_the_middle(work, home):
         terminal.wait("left with 0")
 
 
-@pytest.mark.remaining
 def test_the_program_does_not_stop_without_a_shell_to_continue_it(work, home):
     with (
         ProviderServer([Reply("Hello.")]) as server,
@@ -116,7 +116,6 @@ def wait_until_stopped(pid):
     raise AssertionError(f"process {pid} did not stop")
 
 
-@pytest.mark.remaining
 def test_ctrl_c_before_the_terminal_is_taken_back_clears_the_prompt(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (
@@ -139,7 +138,6 @@ def test_ctrl_c_before_the_terminal_is_taken_back_clears_the_prompt(work, home):
         terminal.wait("left with 0")
 
 
-@pytest.mark.remaining
 def test_program_in_the_background_stops_until_fg_shows_it_again(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (
@@ -166,7 +164,6 @@ def test_program_in_the_background_stops_until_fg_shows_it_again(work, home):
         terminal.wait("left with 0")
 
 
-@pytest.mark.remaining
 def test_shell_gets_its_terminal_back_when_the_supervisor_is_killed(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (

@@ -10,6 +10,8 @@ from tests.e2e.multiplexers import PLACES, open_shell
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 ESC, PAGE_UP, SHIFT_TAB = "\x1b", "\x1b[5~", "\x1b[Z"
 LONG = "\n\n".join(f"Paragraph {number}." for number in range(60))
 
@@ -99,7 +101,6 @@ def test_a_wrong_keymap_and_a_wrong_key_are_notices_with_their_lines(work, home)
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.sample(2)
 def test_cursor_of_the_terminal_is_behind_the_typed_text_where_an_ime_shows_its_own(
     place, work, home, tmp_path
 ):

@@ -10,7 +10,10 @@ import pytest
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 from tests.sandbox_here import NO_SANDBOX, get_variables
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
+pytestmark = [
+    pytest.mark.remaining,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc"),
+]
 NAMES = ("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "MY_OWN_CREDENTIAL")
 LOOK = """
 pid=$$

@@ -13,6 +13,8 @@ import pytest
 from tests.e2e.terminal import ROOT, YOURTOOL
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 WORDS = " ".join(f"word{number}" for number in range(4_000))
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 SGR = re.compile(rb"\x1b\[([\d;:]*)m")
 REPLY = "# Done\n\nIt is **well**:\n\n```python\ndef f(x):\n    return 1  # one\n```\n"
 EDIT = ("write_file", {"path": "new.txt", "content": "one\n"})
@@ -45,7 +47,6 @@ def show_all_colours(terminal):
     assert terminal.end() == 0
 
 
-@pytest.mark.remaining
 def test_program_in_gnu_screen_does_not_use_the_mouse(work, home):
     """Otherwise `screen` keeps Esc until the next key."""
     with (
@@ -57,14 +58,12 @@ def test_program_in_gnu_screen_does_not_use_the_mouse(work, home):
     assert re.search(rb"\x1b\[\?100[0235]h", bytes(terminal.output)) is None
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("variables", "arguments"),
     [({"NO_COLOR": "1"}, ()), ({"NO_COLOR": "", "COLORTERM": "truecolor"}, ("--no-color",))],
     ids=["NO_COLOR", "--no-color"],
 )
 @pytest.mark.req("R-TUI-23")
-@pytest.mark.sample(2)
 def test_without_colours_no_colour_is_sent(work, home, variables, arguments):
     with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
         env = {**home, **server.environment, **variables}
@@ -74,7 +73,6 @@ def test_without_colours_no_colour_is_sent(work, home, variables, arguments):
             assert {1, 7} <= numbers(terminal.output), "bold and reverse tell what colours told"
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("variables", "depths"),
     [
@@ -84,7 +82,6 @@ def test_without_colours_no_colour_is_sent(work, home, variables, arguments):
     ],
     ids=["truecolor", "256", "16"],
 )
-@pytest.mark.sample(3)
 def test_a_terminal_gets_no_more_colours_than_it_supports(work, home, variables, depths):
     with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
         env = {**home, **server.environment, **variables}
@@ -104,11 +101,9 @@ def test_a_dumb_terminal_gets_a_plain_message(work, home, term):
     assert "\x1b" not in said
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize(
     "arguments", [("-p", "hi"), ("models",), ("sessions", "list"), ("doctor",)]
 )
-@pytest.mark.sample(2)
 def test_printed_output_is_plain_on_a_dumb_terminal_and_without_colours(work, home, arguments):
     with ProviderServer([Reply(REPLY)] * 2) as server:
         env = {**home, **server.environment}
@@ -122,7 +117,6 @@ def test_printed_output_is_plain_on_a_dumb_terminal_and_without_colours(work, ho
 
 
 @pytest.mark.req("R-TUI-07")
-@pytest.mark.remaining
 def test_many_resizes_while_a_reply_streams_lose_nothing(work, home):
     words = [f"word{n:03}" for n in range(120)]
     sizes = islice(cycle([(40, 12), (200, 50), (20, 5), (80, 24), (100, 30)]), 60)
@@ -141,7 +135,6 @@ def test_many_resizes_while_a_reply_streams_lose_nothing(work, home):
 
 
 @pytest.mark.req("R-TUI-18")
-@pytest.mark.remaining
 @pytest.mark.parametrize("seconds", [0.0, 0.005])
 def test_a_window_that_was_tiny_for_a_moment_is_painted_again(work, home, seconds):
     with Terminal(YOURTOOL, cwd=work, env=home) as terminal:
@@ -157,7 +150,6 @@ def test_a_window_that_was_tiny_for_a_moment_is_painted_again(work, home, second
 
 
 @pytest.mark.req("R-TUI-18")
-@pytest.mark.remaining
 def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_full_approval_prompt(work, home):
     for columns, rows in ((40, 12), (200, 50)):
         with ProviderServer([Reply("First.", [EDIT]), Reply("It is well.")]) as server:
@@ -173,10 +165,8 @@ def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_full_approval_prompt(wo
                 terminal.end()
 
 
-@pytest.mark.remaining
 @pytest.mark.req("R-TUI-01")
 @pytest.mark.parametrize("term", ["vt100", "screen", "tmux-256color"])
-@pytest.mark.sample(3)
 def test_new_lines_are_typed_in_terminals_without_a_key_protocol(work, home, term):
     with ProviderServer([Reply("It is well.")]) as server:
         env = {**home, **server.environment, "TERM": term}
@@ -197,7 +187,6 @@ def test_new_lines_are_typed_in_terminals_without_a_key_protocol(work, home, ter
         assert "one\\ntwo\\nthree\\nfour" in json.dumps(body)
 
 
-@pytest.mark.remaining
 def test_cursor_of_the_terminal_follows_the_caret_of_the_prompt(work, home):
     with (
         ProviderServer([Reply("It is well.")]) as server,

@@ -13,7 +13,10 @@ import pytest
 from tests.e2e.leftover_processes import find_survivors, is_alive, prepare, wait_until_started
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+pytestmark = [
+    pytest.mark.remaining,
+    pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only"),
+]
 soak = pytest.mark.soak
 
 
@@ -55,7 +58,6 @@ def gone(pid, seconds=15):
     return not is_alive(pid)
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("number", "code"),
     [
@@ -76,7 +78,6 @@ def test_nothing_survives_a_headless_run_that_was_ended_by(place, number, code):
         assert run.returncode == code
 
 
-@pytest.mark.remaining
 def test_nothing_survives_when_the_whole_process_group_is_killed(place):
     work, home = place
     with headless(work, home) as run:
@@ -86,7 +87,6 @@ def test_nothing_survives_when_the_whole_process_group_is_killed(place):
         assert find_survivors(processes) == []
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize("steps", [1, pytest.param(2, marks=soak)], ids=["guardian", "program"])
 def test_nothing_survives_when_a_process_below_is_killed(place, steps):
     work, home = place
@@ -101,7 +101,6 @@ def test_nothing_survives_when_a_process_below_is_killed(place, steps):
         assert gone(guardian)
 
 
-@pytest.mark.remaining
 @soak
 def test_only_hidden_daemons_survive_when_both_parents_are_killed(place):
     work, home = place
@@ -121,7 +120,6 @@ def open_interface(work, home):
     return Terminal([*YOURTOOL, "--mode", "auto"], cwd=work, env={"YOURTOOL_HOME": str(home)})
 
 
-@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("number", "code"),
     [
@@ -153,7 +151,6 @@ def test_nothing_survives_an_interface_whose_program_was_killed(place):
         assert find_survivors(processes) == []
 
 
-@pytest.mark.remaining
 def test_quitting_ends_a_command_that_ignores_the_request_to_end(place):
     work, home = place
     with open_interface(work, home) as terminal:

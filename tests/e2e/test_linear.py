@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
-pytestmark = pytest.mark.needs("extensions/linear")
+pytestmark = [pytest.mark.remaining, pytest.mark.needs("extensions/linear")]
 
 RUN = [("shell", {"command": "touch ran"})]
 
@@ -32,7 +32,6 @@ def linear(work, home):
 
 @pytest.mark.req("R-TUI-23")
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
-@pytest.mark.sample(2)
 def test_a_conversation_is_appended_lines_with_roles_and_no_drawing(linear, work, term):
     script = [Reply("I run **it**.", RUN), Reply("It is\ndone.")]
     with ProviderServer(script) as server, linear(server, TERM=term) as terminal:

@@ -16,6 +16,8 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 
+pytestmark = pytest.mark.remaining
+
 long_sessions = pytest.importorskip("benchmarks.long_sessions", exc_type=ModuleNotFoundError)
 
 MIB = 1024 * 1024

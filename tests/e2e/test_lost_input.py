@@ -2,7 +2,11 @@
 
 import sys
 
+import pytest
+
 from tests.e2e.terminal import Terminal
+
+pytestmark = pytest.mark.remaining
 
 PROGRAM = """
 import sys

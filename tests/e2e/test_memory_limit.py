@@ -9,7 +9,10 @@ import pytest
 
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="`ulimit -v` is kept on Linux")
+pytestmark = [
+    pytest.mark.remaining,
+    pytest.mark.skipif(sys.platform != "linux", reason="`ulimit -v` is kept on Linux"),
+]
 soak = pytest.mark.soak
 SHELL = ("/bin/bash", "--norc", "--noprofile", "-i")
 MODES = (b"1000", b"1003", b"1004", b"1006", b"1049")

@@ -5,6 +5,8 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 ESC, UP, CTRL_C, CTRL_D, CTRL_O, CTRL_R = "\x1b", "\x1b[A", "\x03", "\x04", "\x0f", "\x12"
 PASTED = "a pasted line\n" * 50
 
@@ -83,7 +85,6 @@ def swap_search_and_quit(terminal: Terminal) -> None:
     assert terminal.end() == 0
 
 
-@pytest.mark.remaining
 def test_ten_ordinary_things_work_by_the_keys_that_are_known_from_other_agents(work, home):
     (work / "tally.py").write_text("print(1)\n")
     with ProviderServer() as server:

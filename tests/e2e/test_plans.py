@@ -8,12 +8,13 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 PLAN = "# Plan\n\n" + "\n".join(f"{number}. Step {number}" for number in range(1, 90))
 SCRIPT = [Reply("I propose:", [("propose_plan", {"plan": PLAN})]), Reply("Carried out.")]
 
 
 @pytest.mark.req("R-LOOP-13", "R-CONF-09")
-@pytest.mark.remaining
 def test_plan_is_carried_out_in_a_new_session_only_after_it_was_read(work, home):
     with ProviderServer(list(SCRIPT)) as server:
         env = {**home, **server.environment}
@@ -41,7 +42,6 @@ def test_plan_is_carried_out_in_a_new_session_only_after_it_was_read(work, home)
 
 
 @pytest.mark.req("R-LOOP-13")
-@pytest.mark.remaining
 def test_plan_whose_question_was_open_when_the_program_was_killed_is_not_lost(work, home):
     with ProviderServer([SCRIPT[0], Reply("The turn is over.")]) as server:
         env = {**home, **server.environment}

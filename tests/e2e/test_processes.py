@@ -11,9 +11,12 @@ import pytest
 from tests.e2e.leftover_processes import find_survivors, is_alive
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/syscall").exists(), reason="`/proc` shows which program waits"
-)
+pytestmark = [
+    pytest.mark.remaining,
+    pytest.mark.skipif(
+        not Path("/proc/self/syscall").exists(), reason="`/proc` shows which program waits"
+    ),
+]
 CANARY = "Canary-of-a-password-7"
 ASK = "stty -echo; printf 'Secret: '; read x; stty echo; echo; echo ${#x} characters"
 
@@ -59,7 +62,6 @@ def below(pid):
 
 
 @pytest.mark.req("R-TOOL-17")
-@pytest.mark.remaining
 def test_password_is_nowhere_and_no_process_survives_a_killed_program(place):
     work, home = place
     arguments = [*YOURTOOL, "--mode", "auto"]
@@ -92,7 +94,6 @@ def test_password_is_nowhere_and_no_process_survives_a_killed_program(place):
     assert not [each for each in (exported, *stored) if CANARY.encode() in each]
 
 
-@pytest.mark.remaining
 @pytest.mark.req("R-TOOL-17")
 def test_no_process_survives_the_end_of_the_program(place):
     work, home = place

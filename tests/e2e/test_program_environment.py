@@ -9,12 +9,13 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 READY = "Say what to do"
 FOCUS_OUT = "\x1b[O"
 
 
 @pytest.mark.req("R-TUI-22")
-@pytest.mark.remaining
 def test_the_window_shows_the_title_and_rings_when_it_is_not_in_focus(work, home):
     with (
         ProviderServer(
@@ -67,7 +68,6 @@ def test_ascii_mode_draws_the_screen_in_ascii(work, home):
 
 
 @pytest.mark.req("R-CRD-03")
-@pytest.mark.remaining
 def test_entering_a_key_leaves_the_demo_for_the_real_directory(work, home):
     key = "sk-ant-hidden-0123456789"
     script = [Reply("I am here.", [("write_file", {"path": "real.txt", "content": "x\n"})])]

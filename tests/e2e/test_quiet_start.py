@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 from tests.tools.servers.configured import hostile
 
+pytestmark = pytest.mark.remaining
+
 HTTP_CLIENT = "httpx2"
 NEEDED_LATER = {
     HTTP_CLIENT,

@@ -20,6 +20,8 @@ from tests.provider_server import (
 from tests.providers.recorded_exchanges import expected, recorded
 from tests.sandbox_here import NO_SANDBOX
 
+pytestmark = pytest.mark.remaining
+
 ANTHROPIC, OPENAI = "anthropic:claude-haiku-4-5", "openai:gpt-5.5-2026-04-23"
 GOOGLE, OPENROUTER = "google:gemini-3.5-flash", "openrouter:x-ai/grok-4.1-fast"
 CHAT, OLLAMA = "chat:gpt-5-2025-08-07", "ollama:gpt-oss"
@@ -163,7 +165,6 @@ def sealed_in(name):
 
 
 @pytest.mark.parametrize("script", [pytest.param(OWN, id="own"), recorded(RECORDED, id="recorded")])
-@pytest.mark.remaining
 def test_each_provider_gets_only_its_own_encrypted_reasoning_back(script, work, home, tmp_path):
     """R-ADP-04, R-ADP-17: replies of six providers, a call that runs, and a resume."""
     with ProviderServer([new_discovery(script, name) for _, name in script.asked]) as server:

@@ -12,6 +12,8 @@ import pytest
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 SONNET, HAIKU, OPUS = (f"anthropic:claude-{name}-5-5" for name in ("sonnet", "haiku", "opus"))
 RULES = f"""
 global_default = "{SONNET}"
@@ -98,7 +100,6 @@ def read_events(folder, kind):
     return [json.loads(row[0]) for row in rows]
 
 
-@pytest.mark.remaining
 @pytest.mark.req("R-RTE-06", "R-CST-02")
 def test_transcript_chain_costs_and_events_of_a_routed_session_agree(work, home):
     folder = configure(home)

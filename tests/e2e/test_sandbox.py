@@ -3,11 +3,15 @@
 import socket
 import urllib.request
 
+import pytest
+
 from tests.e2e.conftest import make_repository
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 from tests.tools.sandbox.levels import require
 from yourtool.settings.sandbox_config import SandboxLevel
+
+pytestmark = pytest.mark.remaining
 
 
 def call(command, **arguments):

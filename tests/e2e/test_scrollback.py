@@ -8,6 +8,8 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 EVIL = "See \x1b]0;owned\x07\x1b[2J**this** · done"
 
 
@@ -84,7 +86,6 @@ def test_key_prints_the_conversation_and_any_key_returns(work, served):
         assert terminal.end() == 0
 
 
-@pytest.mark.remaining
 def test_letter_after_the_page_does_not_answer_an_approval_that_it_covered(work, home):
     words = "I will run it after some words " * 3
     reply = Reply(words, [("shell", {"command": "touch ran"})], pause=0.15)

@@ -11,6 +11,8 @@ import pytest
 
 from tests.e2e.terminal import ROOT
 
+pytestmark = pytest.mark.remaining
+
 BUNDLED = Path(ensurepip.__file__).parent / "_bundled"
 
 
@@ -50,7 +52,6 @@ def wheels(tmp_path):
     return directory
 
 
-@pytest.mark.remaining
 def test_without_ensurepip_an_existing_pip_installs_the_packages(tmp_path, wheels):
     work = tmp_path / "work"
     work.mkdir()

@@ -4,11 +4,12 @@ import pytest
 
 from tests.e2e.terminal import YOURTOOL, Terminal
 
+pytestmark = pytest.mark.remaining
+
 LIGHT_BACKGROUND = b"48;2;250;250;248"
 REPLY = b"\x1b]11;rgb:ffff/ffff/ffff\x07"
 
 
-@pytest.mark.remaining
 @pytest.mark.req("R-TUI-23")
 def test_light_terminal_gets_the_light_theme_and_the_reply_is_not_typed(work, home):
     env = {**home, "COLORTERM": "truecolor"}

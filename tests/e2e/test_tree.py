@@ -5,6 +5,8 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 SCRIPT = [
     Reply("I write.", [("write_file", {"path": "first.txt", "content": "1\n"})]),
     Reply("The first attempt."),

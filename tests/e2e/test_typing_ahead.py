@@ -7,6 +7,8 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 LEFT = b"\x1b[D"
 TYPED = (
     "h\u00e9lo\x7flo \u65e5!".encode()
@@ -48,7 +50,6 @@ def typed_ahead(work, home, start, gap):
 @pytest.mark.parametrize(
     ("start", "gap"), [(0, 0), (0, 0.004), (0, 0.02), (0.15, 0.01), (0.4, 0.005)]
 )
-@pytest.mark.sample(2)
 def test_keys_pressed_while_the_program_starts_arrive_in_order(work, home, start, gap):
     typed_ahead(work, home, start, gap)
 

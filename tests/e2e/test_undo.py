@@ -5,6 +5,8 @@ import pytest
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 FILES = {f"f{number}.txt": f"of the agent {number}\n" for number in range(1, 6)}
 WRITES = [("write_file", {"path": name, "content": text}) for name, text in FILES.items()]
 COMMANDS = ("echo more >> README.md", "mkdir -p out && echo built > out/result")

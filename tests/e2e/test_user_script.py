@@ -26,6 +26,8 @@ from tests.e2e.multiplexers import PLACES, Place, open_shell
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
+pytestmark = pytest.mark.remaining
+
 ROUNDS = 3
 FEWEST_ACTIONS = 200
 LONGEST_PAUSE = 0.3
@@ -321,7 +323,6 @@ def user_at(place: Place, folder: Path, work: Path, pause: Callable[[], float]) 
         yield User(terminal, server, home, pause, place)
 
 
-@pytest.mark.remaining
 def test_screen_session_and_focus_are_right_after_each_action_of_a_user(work, tmp_path):
     with user_at("plain", tmp_path / "plain", work, lambda: 0) as user:
         for part in PARTS[2:-1]:
@@ -330,7 +331,6 @@ def test_screen_session_and_focus_are_right_after_each_action_of_a_user(work, tm
 
 
 @pytest.mark.parametrize("place", ["tmux", "screen"])
-@pytest.mark.sample(2)
 def test_steering_and_suspension_work_in_a_multiplexer(place, work, tmp_path):
     with user_at(place, tmp_path / place, work, lambda: 0) as user:
         for part in (steer, suspend_and_resume):

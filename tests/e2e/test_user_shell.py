@@ -7,6 +7,8 @@ import pytest
 
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 
+pytestmark = pytest.mark.remaining
+
 
 def test_a_command_is_run_shown_and_shown_again_when_the_session_is_resumed(work, home):
     """R-TUI-04, R-TUI-20."""

@@ -150,6 +150,7 @@ async def longest_turn(work):
 
 
 @pytest.mark.parametrize("end", [PIECE, 3 * PIECE])
+@pytest.mark.sample(2)
 def test_a_key_is_found_anywhere_in_a_large_text(end):
     mask = Mask([KEY, "s" * 9 + "t"])
     encoded = base64.encodebytes(b"x" * 50 + KEY.encode())

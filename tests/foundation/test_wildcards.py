@@ -111,6 +111,7 @@ def test_wildcard_matches_in_linear_time(pattern, unit):
     assert growth(match, sized) < LINEAR
 
 
+@pytest.mark.remaining
 def test_last_of_thousands_of_patterns_decides():
     text = "*.o\n" + "".join(f"*{n}x*y\nd/{n}/*\n!{n}.o\n" for n in range(1_500))
     wildcards = Wildcards(parse_ignore_file(text))

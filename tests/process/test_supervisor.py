@@ -307,6 +307,7 @@ main()
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.req("R-TUI-16")
+@pytest.mark.sample(3)
 def test_the_interface_restores_the_terminal(terminal, tmp_path, number):
     screen = terminal(INTERFACE.format(cwd=str(tmp_path)))
     screen.until(rb"demo:tour")
@@ -321,6 +322,7 @@ def test_the_interface_restores_the_terminal(terminal, tmp_path, number):
 
 
 @pytest.mark.req("R-TUI-16")
+@pytest.mark.remaining
 def test_the_interface_ends_when_its_terminal_is_gone(terminal, tmp_path):
     without = INTERFACE.replace("fcntl.ioctl(0, termios.TIOCSCTTY, 0)", "")
     screen = terminal(without.format(cwd=str(tmp_path)))

@@ -114,7 +114,7 @@ def test_model_without_cache_gets_no_breakpoints(target):
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)
 @given(history=histories())
 @pytest.mark.req("R-ADP-18")
-@pytest.mark.sample(2)
+@pytest.mark.sample(8)
 def test_consecutive_requests_share_their_prefix(dialect, history):
     logging.disable(logging.WARNING)
     try:
@@ -228,6 +228,7 @@ def digest() -> str:
 
 @pytest.mark.parametrize("seed", ["1", "2"])
 @pytest.mark.req("D15")
+@pytest.mark.sample(2)
 def test_request_bytes_are_equal_in_every_process(seed):
     code = "from tests.providers.test_cache_plan import digest; print(digest())"
     process = subprocess.run(

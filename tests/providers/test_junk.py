@@ -200,7 +200,7 @@ def replay_problems(dialect, event, outgoing):
 @pytest.mark.timeout(600)  # the recorded set is large
 @pytest.mark.parametrize("names", sets())
 @pytest.mark.parametrize("dialect", ["messages", "chat", "responses", "generateContent", "ollama"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 async def test_junk_anywhere_in_a_reply_is_read_or_is_a_typed_error(dialect, names, faults):
     mine = [each for each in recordings(names) if each.dialect == dialect]
     assert mine or names is not OWN

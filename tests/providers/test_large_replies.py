@@ -66,7 +66,7 @@ async def play_body(body, dialect=None):
 
 
 @pytest.mark.parametrize("name", REPLIES)
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 async def test_large_reply_does_not_block_the_event_loop(name):
     body = await asyncio.to_thread(REPLIES[name])
     if not body.startswith(b"{"):

@@ -265,6 +265,7 @@ async def test_official_client_sends_a_bearer_token(open_registry):
     assert headers["anthropic-version"] == "2023-06-01"
 
 
+@pytest.mark.remaining
 async def test_row_can_select_the_official_client(open_registry):
     with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
         registry = open_registry(

@@ -125,6 +125,7 @@ async def test_waits_of_a_request_total_at_most_two_minutes():
 )
 @settings(max_examples=200)
 @pytest.mark.req("R-ADP-08")
+@pytest.mark.remaining
 def test_attempts_and_waits_are_bounded_for_any_provider_demands(demand, retries, jitter):
     clock = Clock()
     errors = [ServerError("x") if each is None else rate_limited(each) for each in demand]

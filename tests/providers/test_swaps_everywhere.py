@@ -261,6 +261,7 @@ def test_ten_thousand_valid_or_damaged_histories_give_valid_requests(part):
 
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.req("R-SWP-02", "R-LOOP-05")
+@pytest.mark.sample(2)
 def test_any_valid_or_damaged_history_gives_a_valid_request(part):
     _try_histories(part * FEW_EXAMPLES, FEW_EXAMPLES)
 
@@ -294,6 +295,7 @@ def _minimal_station(draw, station):
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(history=histories(max_turns=2), seed=st.integers(0, 2**32))
 @pytest.mark.req("R-SWP-02")
+@pytest.mark.remaining
 def test_any_generated_history_gives_a_valid_request_in_every_dialect(history, seed):
     for station in SWAP_TARGETS.values():
         for aloud in ("drop", "text"):

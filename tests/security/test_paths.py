@@ -126,6 +126,7 @@ def race(top, opener, count, workers):
 
 @pytest.mark.parametrize("opener", ["components", "kernel"])
 @pytest.mark.req("R-TOOL-06", "R-TOOL-08", "R-UNDO-02")
+@pytest.mark.sample(2)
 def test_directories_replaced_with_links_lead_no_operation_outside(opener, tmp_path):
     done, escaped, plain = race(tmp_path, opener, 2_000, 1)
     assert not +escaped

@@ -78,6 +78,7 @@ def build_race(work, home, outside, replies):
 @pytest.mark.parametrize(
     ("sessions", "replies"), [(1, 8), pytest.param(70, 40, marks=pytest.mark.security)]
 )
+@pytest.mark.remaining
 def test_no_call_leaves_the_workspace_while_a_command_swaps_names_with_links(
     sessions, replies, place, figures
 ):
@@ -118,6 +119,7 @@ def churn(directory, ended):
 
 
 @pytest.mark.parametrize("starts", [AT_ONCE, pytest.param(200, marks=pytest.mark.security)])
+@pytest.mark.remaining
 def test_each_of_many_starts_has_the_full_sandbox_while_sockets_come_and_go(starts, place, figures):
     ended = threading.Event()
     replies = [Reply("", [shell("echo first")]), Reply("", [shell("echo second")])]

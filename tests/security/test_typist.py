@@ -51,6 +51,7 @@ def play(home, tmp_path, monkeypatch):
 
 
 @pytest.mark.req("T20", "R-CONF-03")
+@pytest.mark.remaining
 def test_typing_answers_nothing_and_is_not_lost(play):
     found = play(4, 12)
     assert (found.unintended, found.lost) == ([], [])

@@ -156,6 +156,7 @@ async def test_unknown_events_and_stop_reasons_are_kept_and_reported(store, tmp_
 @few
 @given(histories())
 @pytest.mark.req("R-CAN-01")
+@pytest.mark.remaining
 def test_any_conversation_is_read_back_from_its_export_unchanged(messages):
     builder = FactBuilder()
     facts = [builder.session_start()]

@@ -183,6 +183,7 @@ async def test_fork_error_names_what_cannot_be_forked(store):
 @few
 @given(histories())
 @pytest.mark.req("R-CAN-01")
+@pytest.mark.remaining
 def test_copy_contains_no_old_id_and_preserves_the_order(messages):
     builder = FactBuilder()
     facts = [

@@ -74,6 +74,7 @@ async def test_page_labels_the_author_and_the_model_of_each_message(store):
 
 @few
 @given(histories())
+@pytest.mark.remaining
 def test_any_conversation_is_one_page_of_known_elements(messages):
     builder = FactBuilder()
     facts = [builder.session_start()]

@@ -86,6 +86,7 @@ def test_summaries_make_the_fold_of_a_session_no_longer():
 
 
 @pytest.mark.req("R-CTX-03")
+@pytest.mark.remaining
 def test_last_of_many_summaries_has_all_originals_and_the_messages_after_it():
     state = fold_with_summaries(2_000, 1_000)
     assert state.branch.compacted.originals == tuple(state.messages)

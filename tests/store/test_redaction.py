@@ -41,6 +41,7 @@ def lines_of(facts):
 @few
 @given(histories())
 @pytest.mark.parametrize("mode", ["passthrough", "pseudonymize", "redact_private"])
+@pytest.mark.sample(3)
 def test_redaction_is_pure_and_a_second_one_changes_nothing(mode, messages):
     facts = session(*messages)
     before = lines_of(facts)

@@ -238,6 +238,7 @@ def test_bind_mount_is_protected(project, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="no list of open files")
+@pytest.mark.remaining
 def test_repeated_checks_open_each_directory_once(tmp_path):
     own = OwnDirectories(make_home(tmp_path / "home"))
     gc.collect()

@@ -142,6 +142,7 @@ def arguments(draw, part):
 
 @settings(deadline=None)
 @given(st.data())
+@pytest.mark.remaining
 def test_call_that_converts_to_its_struct_matches_the_schema(data):
     """So a call is validated by its schema only to describe a mistake."""
     for tool in TOOLS:

@@ -255,6 +255,7 @@ async def test_model_without_images_is_reported_with_the_chip(chat):
     await until(pilot, lambda: told in " ".join(screen_text(pilot.app).split()))
 
 
+@pytest.mark.remaining
 async def test_mentioned_file_is_shown_and_sent_with_the_prompt(chat):
     pilot, session, _ = chat
     (session.workspace / "tally.py").write_text("[bold]print[/bold]\n")

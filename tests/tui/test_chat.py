@@ -745,6 +745,7 @@ async def test_unknown_command_is_not_sent_and_keeps_its_text(home, session):
 
 @pytest.mark.parametrize("name", ["/help", "/cost"])
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.sample(2)
 async def test_reports_open_and_close(home, session, name):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
@@ -805,6 +806,7 @@ async def test_refused_swap_is_reported_and_keeps_the_text(home, session):
 
 
 @pytest.mark.req("R-TUI-19")
+@pytest.mark.remaining
 async def test_list_of_models_folds_a_provider_without_a_key_and_enter_asks_for_it(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
@@ -847,6 +849,7 @@ async def test_copy_copies_the_source_of_the_last_reply(home, session):
 
 
 @pytest.mark.req("R-TUI-25")
+@pytest.mark.remaining
 async def test_copy_list_copies_the_chosen_code_block(home, session):
     app, _ = app_of(home, session)
     session._scripts = [turn("hello", "First:\n```python\nprint(1)\n```\n")]
@@ -869,6 +872,7 @@ async def test_theme_changes_the_colours(home, session):
 
 
 @pytest.mark.req("R-TUI-03")
+@pytest.mark.remaining
 async def test_enter_accepts_the_suggestion_at_80_by_24(home, session):
     (session.workspace / "apple.py").write_text("")
     app, _ = app_of(home, session)
@@ -912,6 +916,7 @@ async def test_no_timer_runs_while_idle(home, session):
         assert not app.chat.prompt.cursor_blink
 
 
+@pytest.mark.remaining
 async def test_token_causes_no_query_and_no_status_update(home, tmp_path):
     words = [f"w{number} " for number in range(2_000)]
     script = [

@@ -324,7 +324,7 @@ async def wide_and_joined_characters(pilot):
 @pytest.mark.blocks_loop("the test draws many screenshots")
 @pytest.mark.parametrize("name", STATES)
 @pytest.mark.req("R-TUI-24")
-@pytest.mark.sample(2)
+@pytest.mark.sample(8)
 async def test_dialog_state(app_of, snapshot, name):
     shown = STATES[name]
     different = await draw(app_of(*shown.scripts), shown, name, snapshot)

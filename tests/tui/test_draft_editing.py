@@ -93,6 +93,7 @@ async def test_temporary_file_is_private_and_removed(app, editor, tmp_path):
         assert list((tmp_path / "tmp").iterdir()) == []
 
 
+@pytest.mark.remaining
 async def test_editor_gets_no_api_key(app, editor, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
     monkeypatch.setenv("XDG_SESSION_TYPE", "wayland")
@@ -193,6 +194,7 @@ async def test_draft_stays_if_the_editor_was_killed_while_it_wrote(app, editor):
         assert app.chat.prompt.text == "first"
 
 
+@pytest.mark.remaining
 async def test_keys_after_ctrl_g_do_not_change_or_send_the_draft(app, editor, tmp_path):
     editor(
         "import time\n"
@@ -209,6 +211,7 @@ async def test_keys_after_ctrl_g_do_not_change_or_send_the_draft(app, editor, tm
         assert app.chat.session.sent == []
 
 
+@pytest.mark.remaining
 async def test_quitting_ends_the_editor(app, editor, tmp_path):
     editor(
         "import signal, time\n"

@@ -46,6 +46,7 @@ def get_prompts(app):
 
 @pytest.mark.parametrize("refused", ["turn.cancelled", "turn.started"])
 @pytest.mark.req("R-PER-02")
+@pytest.mark.sample(2)
 async def test_full_disk_holds_queued_prompts_until_there_is_space(tmp_path, refused):
     """With `turn.started`, the first turn can still end, but the next one cannot start."""
     replies = [[{"say": "Hm."}, {"pause": 60}], *[[{"say": "Fine."}]] * 3]
@@ -107,6 +108,7 @@ def replies(app):
 
 
 @pytest.mark.req("R-PER-02")
+@pytest.mark.remaining
 async def test_a_turn_on_a_full_disk_waits_with_its_reply_until_there_is_space(tmp_path):
     app = build_app(tmp_path, [[{"say": "Hm."}], [{"say": LONG}]])
     async with app.run_test() as pilot:
@@ -127,6 +129,7 @@ async def test_a_turn_on_a_full_disk_waits_with_its_reply_until_there_is_space(t
 
 
 @pytest.mark.req("R-PER-02")
+@pytest.mark.remaining
 async def test_escape_ends_the_wait_for_space(tmp_path):
     app = build_app(tmp_path, [[{"say": "Hm."}], [{"say": LONG}], [{"say": "Fine."}]])
     async with app.run_test() as pilot:

@@ -35,6 +35,7 @@ def rows_of(key):
 
 @pytest.mark.req("R-TUI-23")
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)])
+@pytest.mark.sample(2)
 async def test_keys_names_each_pressed_key_without_obeying_it_until_esc(app, size):
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: app.chat.session is not None)

@@ -86,7 +86,7 @@ def test_line_is_escaped_in_linear_time(show, kind):
         for kind in QUESTIONS
     ],
 )
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 async def test_approval_prompt_with_a_large_text_does_not_block_the_loop(home, kind):
     clock = SetClock()
     asked = Ask(
@@ -112,6 +112,7 @@ async def test_approval_prompt_with_a_large_text_does_not_block_the_loop(home, k
         assert panel.confirmation is None
 
 
+@pytest.mark.remaining
 async def test_large_text_is_allowed_only_after_its_end_was_shown(home):
     clock = SetClock()
     lines = [f"line {n}" for n in range(4_000)]

@@ -82,7 +82,7 @@ def test_text_is_laid_out_in_parts(make, kind):
 
 @pytest.mark.parametrize("part", [0.4, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("kind", ["wide characters", "lines", "marks", "joined"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 async def test_stored_text_does_not_block_the_loop(session, kind, part):
     text = TEXTS[kind][: int(len(TEXTS[kind]) * part)]
     blocks = (ThinkingBlock(text=text), TextBlock(text))
@@ -169,6 +169,7 @@ def test_long_line_has_the_same_rows_for_any_chunking(words):
 
 
 @pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.sample(9)
 def test_only_the_start_of_a_very_long_message_is_laid_out(kind):
     text = TEXTS[kind]
     failure = ErrorItem(text, text, text)

@@ -43,6 +43,7 @@ async def test_server_started_later_is_in_the_picker(tmp_path, monkeypatch):
 
 
 @pytest.mark.req("R-EASE-02")
+@pytest.mark.remaining
 async def test_models_of_a_configured_server_are_in_the_picker(tmp_path, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     with serve({"/v1/models": {"data": [{"id": "qwen3-coder"}]}}) as server:
@@ -72,6 +73,7 @@ class Slow(FakeRuntime):
         return ()
 
 
+@pytest.mark.remaining
 async def test_late_answer_is_added_and_the_cursor_does_not_move(tmp_path, monkeypatch):
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()

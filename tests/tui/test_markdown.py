@@ -128,6 +128,7 @@ def streamed(pieces, width, highlight=None) -> MarkdownStream:
 @settings(max_examples=300, deadline=None)
 @given(DOCUMENTS, st.randoms(use_true_random=False), st.integers(12, 90))
 @pytest.mark.req("R-TUI-05")
+@pytest.mark.remaining
 def test_streamed_text_equals_the_complete_text_for_any_chunking(text, chance, width):
     cuts = sorted(chance.randrange(len(text) + 1) for _ in range(chance.randrange(12)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]

@@ -67,6 +67,7 @@ async def _refused(tmp_path):
         yield app, pilot
 
 
+@pytest.mark.remaining
 async def test_refused_swap_offers_placeholders_a_fork_or_cancel(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         shown = screen_text(app)
@@ -80,6 +81,7 @@ async def test_refused_swap_offers_placeholders_a_fork_or_cancel(tmp_path, serve
         assert "Cannot swap to openai:blind: session contains images" in screen_text(app)
 
 
+@pytest.mark.remaining
 async def test_placeholders_are_sent_instead_of_images_if_chosen(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         await press(pilot, "enter")
@@ -90,6 +92,7 @@ async def test_placeholders_are_sent_instead_of_images_if_chosen(tmp_path, serve
         assert "could not be shown to you" in str(server.requests[-1][1]["input"])
 
 
+@pytest.mark.remaining
 async def test_fork_before_the_image_continues_with_the_other_model(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         old = app.chat.session.id
@@ -104,6 +107,7 @@ async def test_fork_before_the_image_continues_with_the_other_model(tmp_path, se
         assert "input_image" not in str(server.requests[-1][1])
 
 
+@pytest.mark.remaining
 async def test_model_option_offers_the_same_choices(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         await press(pilot, "escape")
@@ -122,6 +126,7 @@ async def test_model_option_offers_the_same_choices(tmp_path, server):
         assert "could not be shown to you" in str(server.requests[-1][1]["input"])
 
 
+@pytest.mark.remaining
 async def test_sheet_fits_small_screens_and_page_keys_scroll_it(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         await pilot.resize_terminal(40, 12)

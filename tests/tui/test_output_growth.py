@@ -71,7 +71,7 @@ def card_of(text, details, *, expanded):
 
 @pytest.mark.parametrize("expanded", [False, True])
 @pytest.mark.parametrize("kind", LARGE)
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 def test_only_part_of_a_very_large_output_is_laid_out(kind, expanded):
     text = LARGE[kind]
     diff = "@@ -0,0 +1,999999 @@\n+" + text[:1_000_000].replace("\n", "\n+")
@@ -94,6 +94,7 @@ PLANS = {"long": [{"step": "字" * 500_000}], "many": [{"step": "a", "status": "
 
 
 @pytest.mark.parametrize("kind", [*ARGUMENTS, *PLANS])
+@pytest.mark.sample(6)
 def test_only_part_of_very_large_arguments_and_plans_is_laid_out(kind):
     card = ToolCard("tool")
     card.set_arguments(ARGUMENTS.get(kind, {}))

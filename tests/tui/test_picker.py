@@ -71,6 +71,7 @@ async def test_matches_in_the_title_come_first(app):
 
 
 @pytest.mark.req("R-TUI-23")
+@pytest.mark.remaining
 async def test_theme_picker_lists_only_our_themes(app):
     async with (made := app(theme="ember")).run_test() as pilot:
         await settle(pilot)
@@ -200,6 +201,7 @@ def entries(wide):
     return [Draft(f"{number} {wide.text}") for number in range(300)]
 
 
+@pytest.mark.remaining
 async def test_titles_of_any_length_do_not_block_the_loop(wide, entries):
     app = App[None]()
     async with app.run_test(size=(100, 30)) as pilot:
@@ -271,6 +273,7 @@ async def test_another_key_returns_the_row_and_its_action(app):
     assert picked == ["own:big"]
 
 
+@pytest.mark.remaining
 async def test_long_list_shows_its_first_rows_and_searches_all(app):
     picked = []
     many = [Choice(str(number), f"session {number}") for number in range(10_000)]
@@ -287,6 +290,7 @@ async def test_long_list_shows_its_first_rows_and_searches_all(app):
     assert picked == ["9876"]
 
 
+@pytest.mark.remaining
 async def test_long_list_shows_the_rows_around_the_current_value(app):
     entries = [Choice(str(number), f"entry {number}") for number in range(1_000)]
     async with app().run_test() as pilot:
@@ -321,6 +325,7 @@ async def test_key_typed_while_the_list_opens_moves_the_highlight(app):
     assert picked == [MODELS[1].value]
 
 
+@pytest.mark.remaining
 async def test_resize_does_not_move_the_highlight(app):
     picked = []
     async with (made := app()).run_test(size=(100, 30)) as pilot:
@@ -431,6 +436,7 @@ async def previewed(app, size, reads):
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.sample(2)
 async def test_last_messages_of_the_highlighted_session_are_shown_with_the_list(app, size):
     async with previewed(app, size, Reads()) as (pilot, _):
         text = screen_text(pilot.app)
@@ -444,6 +450,7 @@ async def test_last_messages_of_the_highlighted_session_are_shown_with_the_list(
 
 
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.remaining
 async def test_small_screen_shows_the_preview_on_a_key(app):
     async with previewed(app, (40, 12), Reads()) as (pilot, _):
         assert "end." not in screen_text(pilot.app)
@@ -467,12 +474,14 @@ async def test_at_most_one_preview_is_read_at_a_time_and_the_last_row_wins(app):
     assert reads.most == 1
 
 
+@pytest.mark.remaining
 async def test_preview_that_cannot_be_read_shows_the_reason(app):
     async with previewed(app, (120, 40), Reads()) as (pilot, _):
         await press(pilot, "down", "down")
         await until(pilot, lambda: "error: The session cannot be read." in screen_text(pilot.app))
 
 
+@pytest.mark.remaining
 async def test_list_can_close_while_a_preview_is_read(app):
     reads = Reads(is_free=False)
     async with previewed(app, (120, 40), reads) as (pilot, picker):

@@ -61,6 +61,7 @@ def test_list_of_processes(app_of, snap_compare, size, tmp_path):
 
 
 @pytest.mark.req("R-TOOL-17")
+@pytest.mark.remaining
 async def test_list_shows_the_output_and_stops_a_process_also_after_a_resize(app_of, tmp_path):
     app = app_of()
     async with app.run_test(size=(100, 30)) as pilot:

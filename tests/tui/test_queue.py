@@ -202,6 +202,7 @@ async def test_message_to_the_running_turn_appears_after_the_tool_call(busy):
 
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)], ids=str)
+@pytest.mark.sample(2)
 async def test_queue_is_changed_with_keys_and_text_returns_to_the_prompt(busy, size):
     async with busy.run(size) as pilot:
         for text in ("one", "two", "three"):
@@ -281,6 +282,7 @@ async def test_change_of_the_model_behind_a_message_applies_after_it(busy):
 
 
 @pytest.mark.parametrize("is_late", [True, False])
+@pytest.mark.sample(2)
 async def test_list_that_opens_by_itself_leaves_the_text_to_the_prompt(tmp_path, is_late):
     chosen: list[str] = []
 

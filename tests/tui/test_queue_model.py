@@ -6,6 +6,7 @@ turn, sent, or removed by the user. The model predicts the lists after every ste
 
 import asyncio
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -286,6 +287,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert sorted(places) == sorted(f"m{n}" for n in range(1, self.count + 1))
 
 
+@pytest.mark.remaining
 def test_no_message_is_lost_or_doubled_and_the_order_is_kept():
     run_state_machine_as_test(
         QueueMachine, settings=settings(max_examples=examples(100), deadline=None)

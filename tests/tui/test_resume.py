@@ -83,6 +83,7 @@ async def test_session_of_20_000_items_does_not_block_the_loop():
     assert rounds > 3
 
 
+@pytest.mark.remaining
 async def test_keys_are_handled_while_a_long_session_opens(tmp_path, sessions):
     here, long = sessions
     app = app_of(tmp_path, here, long)
@@ -102,6 +103,7 @@ async def test_keys_are_handled_while_a_long_session_opens(tmp_path, sessions):
         assert "Hello to you." in screen_text(app)
 
 
+@pytest.mark.remaining
 async def test_session_opened_at_startup_sends_the_typed_message(tmp_path, sessions):
     _, long = sessions
     app = app_of(tmp_path, long, resume="sess_2")
@@ -117,7 +119,7 @@ async def test_session_opened_at_startup_sends_the_typed_message(tmp_path, sessi
 
 
 @pytest.mark.parametrize("second", ["/new", "/resume sess_2", "/fork"])
-@pytest.mark.sample(3)
+@pytest.mark.remaining
 async def test_command_waits_until_the_session_is_open(tmp_path, sessions, second):
     here, long = sessions
     app = app_of(tmp_path, here, long)
@@ -167,6 +169,7 @@ async def test_failed_opening_is_not_shown_as_opening(tmp_path):
         assert "opening …" not in screen_text(app)
 
 
+@pytest.mark.remaining
 async def test_session_is_replaced_only_when_its_turn_has_ended(sessions, tmp_path):
     here, there = sessions
     gate = asyncio.Event()
@@ -203,6 +206,7 @@ async def opened(app, pilot, session):
     await settle(pilot)
 
 
+@pytest.mark.remaining
 async def test_earlier_messages_are_loaded_when_the_user_scrolls_to_them(tmp_path, very_long):
     app = app_of(tmp_path, very_long, resume="sess_2")
     async with app.run_test(size=(60, 20)) as pilot:
@@ -244,6 +248,7 @@ async def test_key_for_the_earlier_prompt_loads_it(tmp_path, very_long):
         await until(pilot, has_earlier)
 
 
+@pytest.mark.remaining
 async def test_message_of_an_earlier_page_is_found(tmp_path, very_long):
     app = app_of(tmp_path, very_long, resume="sess_2")
     wanted = next(each for each in very_long.state.messages if each.text == "prompt 3")

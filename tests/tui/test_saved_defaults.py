@@ -59,6 +59,7 @@ async def test_model_is_saved_as_the_default(opened, command, model):
         assert runtime.config.model == model, "the next session of this run has it too"
 
 
+@pytest.mark.remaining
 async def test_key_in_the_list_saves_the_model(opened):
     app, _, runtime = opened
     async with app.run_test(size=(100, 30)) as pilot:

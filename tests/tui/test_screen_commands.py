@@ -57,6 +57,7 @@ def test_key_ids_are_unique():
 
 
 @pytest.mark.req("R-QLT-01")
+@pytest.mark.remaining
 def test_first_paint_imports_no_unneeded_library():
     code = "import sys, yourtool.tui.app; print(*sys.modules)"
     loaded = subprocess.run(

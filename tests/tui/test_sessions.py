@@ -68,6 +68,7 @@ def prompts_of(session):
 
 
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.remaining
 async def test_fork_continues_in_a_copy_of_the_session(work):
     async with talking(work, "first words") as (app, pilot):
         first = app.chat.session
@@ -86,6 +87,7 @@ async def test_fork_continues_in_a_copy_of_the_session(work):
 
 
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.remaining
 async def test_fork_before_a_prompt_loads_it_for_editing(work):
     async with talking(work, "one", "two, please") as (app, pilot):
         first = app.chat.session
@@ -99,6 +101,7 @@ async def test_fork_before_a_prompt_loads_it_for_editing(work):
 
 
 @pytest.mark.req("R-UNDO-01")
+@pytest.mark.remaining
 async def test_esc_twice_edits_an_earlier_prompt_on_another_branch(work):
     async with talking(work, "one", "two, please", "three") as (app, pilot):
         first = app.chat.session
@@ -125,6 +128,7 @@ async def test_esc_twice_edits_an_earlier_prompt_on_another_branch(work):
 
 
 @pytest.mark.req("R-UNDO-01")
+@pytest.mark.remaining
 async def test_first_prompt_can_be_gone_back_to_and_esc_closes_the_list(work):
     async with talking(work, "one") as (app, pilot):
         for key in ("escape", "enter"):
@@ -139,6 +143,7 @@ async def test_first_prompt_can_be_gone_back_to_and_esc_closes_the_list(work):
         assert prompts_of(app.chat.session) == []
 
 
+@pytest.mark.remaining
 async def test_esc_goes_back_only_from_an_empty_prompt_after_a_message(work):
     async with talking(work) as (app, pilot):
         await press(pilot, "escape", "escape")
@@ -166,6 +171,7 @@ async def test_command_without_effect_reports_it_and_keeps_the_text(work, comman
 
 
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.remaining
 async def test_search_opens_the_message_in_its_session(work):
     async with talking(work, "about the frobnicator", *(f"line {n}" for n in range(4))) as (
         app,
@@ -184,6 +190,7 @@ async def test_search_opens_the_message_in_its_session(work):
 
 
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.remaining
 async def test_search_without_results_reports_it(work):
     async with talking(work, "hello") as (app, pilot):
         await say(pilot, "/search zebra")
@@ -192,6 +199,7 @@ async def test_search_without_results_reports_it(work):
 
 
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.remaining
 async def test_export_writes_a_private_file_without_keys(work, monkeypatch):
     async with talking(work, f"Fix the [bold]bug[/bold] {CANARY}") as (app, pilot):
         monkeypatch.setenv("OPENAI_API_KEY", CANARY)
@@ -209,6 +217,7 @@ async def test_export_writes_a_private_file_without_keys(work, monkeypatch):
 
 
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.remaining
 async def test_export_asks_before_overwriting_a_file(work):
     async with talking(work, "hello") as (app, pilot):
         file = work / "all.jsonl"
@@ -226,6 +235,7 @@ async def test_export_asks_before_overwriting_a_file(work):
         assert facts[0].session_id == app.chat.session.id
 
 
+@pytest.mark.remaining
 async def test_unwritable_export_path_is_reported(work):
     async with talking(work, "hello") as (app, pilot):
         await say(pilot, "/export no/such/dir/a.md")
@@ -320,6 +330,7 @@ async def test_message_of_the_command_line_is_scrolled_to(work):
 
 
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.remaining
 async def test_resume_option_without_an_id_opens_the_list_with_its_keys_and_preview(work):
     async with choosing_first(work, "first words", "second words") as (app, pilot):
         await until(pilot, lambda: "you: second words" in screen_text(app))
@@ -336,6 +347,7 @@ async def test_resume_option_without_an_id_opens_the_list_with_its_keys_and_prev
 
 
 @pytest.mark.req("R-TUI-20")
+@pytest.mark.remaining
 async def test_resume_option_deletes_after_a_confirmation_and_esc_starts_a_new_session(work):
     async with choosing_first(work, "first words", "second words") as (app, pilot):
         first = app.screen

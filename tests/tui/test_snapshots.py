@@ -33,6 +33,7 @@ async def opened(pilot):
 @SIZES
 @THEMES
 @pytest.mark.req("R-TUI-24")
+@pytest.mark.sample(6)
 def test_picker(app_of, snap_compare, size, theme):
     mini = replace(SONNET, id="anthropic:claude-haiku-4-5", aliases=(), price=GPT.price)
 
@@ -49,6 +50,7 @@ def test_picker(app_of, snap_compare, size, theme):
 @SIZES
 @THEMES
 @pytest.mark.req("R-TUI-24")
+@pytest.mark.sample(6)
 def test_resume(app_of, snap_compare, size, theme, monkeypatch):
     monkeypatch.setattr(session_list, "now", lambda: WHEN)
 

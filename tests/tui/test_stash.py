@@ -117,6 +117,7 @@ async def test_hint_of_the_stash_is_visible_on_small_screens(open_app, size):
 
 
 @pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.sample(2)
 async def test_messages_that_wait_at_the_exit_are_stashed_in_order_for_the_next_run(open_app, ends):
     app = open_app([turn_start("hello"), asyncio.Event()], turn("hello", "Hello to you."))
     async with app.run_test() as pilot:
@@ -143,6 +144,7 @@ async def test_messages_that_wait_at_the_exit_are_stashed_in_order_for_the_next_
             assert app.chat.prompt.text.removeprefix("/steer ") == text
 
 
+@pytest.mark.remaining
 async def test_messages_that_wait_when_the_program_dies_are_stashed_for_the_next_run(
     open_app, tmp_path
 ):
@@ -201,6 +203,7 @@ class SlowFile:
         return self._path.read_bytes()
 
 
+@pytest.mark.remaining
 async def test_keys_work_while_the_disk_is_busy_and_the_newest_draft_is_stored(open_app):
     app = open_app()
     async with app.run_test() as pilot:
@@ -216,6 +219,7 @@ async def test_keys_work_while_the_disk_is_busy_and_the_newest_draft_is_stored(o
         assert b'"first second third"' in lock.with_suffix(".draft").read_bytes()
 
 
+@pytest.mark.remaining
 async def test_prompt_is_sent_while_its_history_cannot_be_written(open_app):
     app = open_app()
     async with app.run_test() as pilot:
@@ -227,6 +231,7 @@ async def test_prompt_is_sent_while_its_history_cannot_be_written(open_app):
         assert await slow.read() == b'{"text":"hello"}\n'
 
 
+@pytest.mark.remaining
 async def test_message_that_waits_is_stored_before_the_program_ends_on_a_slow_disk(open_app):
     app = open_app()
     async with app.run_test() as pilot:
@@ -243,6 +248,7 @@ async def test_message_that_waits_is_stored_before_the_program_ends_on_a_slow_di
     assert b'"first"' in stored and b'"aside"' in stored
 
 
+@pytest.mark.remaining
 async def test_draft_is_stored_on_a_slow_disk_although_the_interface_fails(open_app):
     def fail():
         raise ValueError("a fault")
@@ -263,6 +269,7 @@ async def test_draft_is_stored_on_a_slow_disk_although_the_interface_fails(open_
     assert b'"first last"' in lock.with_suffix(".draft").read_bytes()
 
 
+@pytest.mark.remaining
 async def test_messages_of_an_earlier_run_come_back_only_when_they_are_asked_for(open_app):
     first = open_app()
     async with first.run_test() as pilot:

@@ -39,6 +39,7 @@ def titles(screen):
 
 
 @pytest.mark.req("R-SEED-05")
+@pytest.mark.remaining
 async def test_a_branch_is_folded_to_its_first_entry_with_those_inside(tree):
     picked = []
     async with App().run_test() as pilot:

@@ -74,6 +74,7 @@ async def test_question_shows_what_would_be_used(opened, size):
         assert is_trusted(session.workspace)
 
 
+@pytest.mark.remaining
 async def test_question_is_asked_once(opened):
     for key in ("c", None):
         app, session, clock = opened()
@@ -151,6 +152,7 @@ async def test_question_names_all_files_that_the_screen_has_room_for(opened, tmp
 
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)])
+@pytest.mark.sample(2)
 async def test_files_without_room_are_a_page_further_before_the_answer(opened, tmp_path, size):
     names = write_commands(tmp_path / "work")
     app, session, clock = opened()
@@ -169,6 +171,7 @@ async def test_files_without_room_are_a_page_further_before_the_answer(opened, t
         assert is_trusted(session.workspace)
 
 
+@pytest.mark.remaining
 async def test_servers_that_wait_after_the_answer_or_start_later_are_named(opened):
     app, session, clock = opened()
 
@@ -241,6 +244,7 @@ async def test_first_prompt_waits_for_the_answer(opened):
         await until(pilot, lambda: session.sent == ["go"])
 
 
+@pytest.mark.remaining
 async def test_message_sent_before_the_answer_is_not_shown_as_waiting_for_a_turn(opened):
     app, session, clock = opened()
     async with app.run_test() as pilot:
@@ -296,6 +300,7 @@ async def test_path_of_the_folder_does_not_control_the_terminal(home, tmp_path):
         assert not any(char in text for char in "\x1b\x07\u202e\U000e0041\x9b")
 
 
+@pytest.mark.remaining
 async def test_command_changes_the_answer(opened, tmp_path):
     trust(tmp_path / "work", trusted=False)
     app, *_ = opened()

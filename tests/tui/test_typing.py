@@ -57,6 +57,7 @@ async def test_two_messages_typed_quickly_stay_separate(app, session):
         assert app.chat.prompt.text == "third"
 
 
+@pytest.mark.remaining
 async def test_a_thousand_keys_at_once_do_not_block_the_loop(app):
     text = "words and " * 100
     async with app.run_test() as pilot:

@@ -571,7 +571,7 @@ async def draw(app: YourtoolApp, shown: State, name: str, snapshot: Any) -> list
 @pytest.mark.blocks_loop("the test draws many screenshots")
 @pytest.mark.parametrize("name", STATES)
 @pytest.mark.req("R-TUI-24")
-@pytest.mark.sample(6)
+@pytest.mark.sample(24)
 async def test_widget_state(app_of, snapshot, name):
     shown = STATES[name]
     different = await draw(app_of(*shown.scripts), shown, name, snapshot)

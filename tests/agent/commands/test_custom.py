@@ -100,6 +100,7 @@ def test_descriptions_control_no_terminal(home, load):
 
 
 @given(st.text(max_size=40))
+@pytest.mark.remaining
 def test_arguments_are_not_searched_for_placeholders(argument):
     text = fill_in("<$ARGUMENTS>", argument)
     assert text == f"<{argument}>"

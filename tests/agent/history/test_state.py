@@ -257,6 +257,7 @@ def _fold(facts, *, keep):
     return state
 
 
+@pytest.mark.remaining
 def test_resuming_a_session_with_many_branches_takes_linear_time():
     def build(count):
         talk = Talk()

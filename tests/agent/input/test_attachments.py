@@ -97,6 +97,7 @@ def test_image_of_an_unsupported_type_is_converted(kind):
     assert Image.open(io.BytesIO(content(attached))).size == (30, 20)
 
 
+@pytest.mark.remaining
 def test_image_with_too_many_bytes_is_scaled_down_deterministically():
     large, limit = noise(1_180), AdapterCapabilities().max_image_bytes
     assert len(large) > limit

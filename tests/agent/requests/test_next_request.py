@@ -82,6 +82,7 @@ async def test_results_of_an_omitted_reply_name_the_reason(bench):
     await session.close()
 
 
+@pytest.mark.remaining
 async def test_pinned_messages_survive_every_summary(bench):
     model = Limited()
     session = await open_session(bench, model)

@@ -63,6 +63,7 @@ async def play_turns(root, steps):
 @given(steps=STEPS)
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.req("R-PER-02")
+@pytest.mark.remaining
 async def test_messages_keep_their_order_when_the_clock_steps(tmp_path_factory, steps):
     sent = await play_turns(tmp_path_factory.mktemp("clock"), steps)
     prompts = [text for text in sent if text in ("first", "one", "second", "two", "third")]

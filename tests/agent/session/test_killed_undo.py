@@ -23,7 +23,7 @@ def read(workspace: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("phase", [pytest.param("write", marks=pytest.mark.soak), "patch", "undo"])
 @pytest.mark.req("R-UNDO-01", "R-TOOL-15")
-@pytest.mark.sample(2)
+@pytest.mark.remaining
 async def test_every_file_is_before_or_after_and_undo_finishes(tmp_path, phase):
     command = [sys.executable, "-m", "tests.agent.killed_undo", str(tmp_path), phase]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)

@@ -239,6 +239,7 @@ STEPS = [*Mode, "turn", "file", "commit", "another model", "this model", "resume
 @settings(max_examples=12, deadline=None)
 @example(steps=["turn", "file", "resume", "another model", "turn", "this model"], trusted=True)
 @example(steps=["turn", "trust", "file", "resume", "turn"], trusted=False)
+@pytest.mark.remaining
 def test_no_sequence_of_turns_modes_and_changes_alters_the_stable_part(
     tmp_path_factory, steps, trusted
 ):

@@ -215,6 +215,7 @@ def make_root(tmp_path_factory) -> Callable[[], object]:
 
 @settings(max_examples=6, deadline=None)
 @given(actions=_ACTIONS)
+@pytest.mark.remaining
 async def test_any_sequence_of_branches_sends_valid_requests_only(make_root, actions):
     bench = Bench(make_root())
     model = Echo()

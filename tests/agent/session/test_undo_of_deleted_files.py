@@ -115,6 +115,7 @@ async def test_what_commands_write_into_ignored_files_is_not_recorded(bench, wor
 
 
 @pytest.mark.blocks_loop("the test reads many files itself")
+@pytest.mark.remaining
 async def test_more_deleted_files_than_changes_of_one_command_come_back(bench, work):
     for number in range(1_050):
         write(work / f"many/{number}.txt")

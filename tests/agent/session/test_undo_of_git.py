@@ -106,6 +106,7 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("line", LOSSES)
+@pytest.mark.sample(25)
 async def test_undo_brings_back_what_a_command_deletes(bench, work, line):
     prepare(work)
     before = describe(work)
@@ -141,6 +142,7 @@ async def test_repository_that_undo_brought_back_is_not_deleted_again(bench, wor
     await session.close()
 
 
+@pytest.mark.remaining
 async def test_several_losses_of_one_turn_come_back_together(bench, work):
     prepare(work)
     before = describe(work)
@@ -311,6 +313,7 @@ def states_of_commands(root):
         f"git format-patch -q -1 --stdout side > ../patch; {GIT} am ../patch",
     ],
 )
+@pytest.mark.sample(3)
 async def test_state_of_a_command_that_stopped_at_a_conflict_is_removed(bench, work, line):
     prepare(work)
     before = describe(work)

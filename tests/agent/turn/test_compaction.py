@@ -171,6 +171,7 @@ async def test_old_tool_outputs_are_omitted_before_anything_is_summarised(bench)
 
 
 @pytest.mark.req("R-CTX-03")
+@pytest.mark.remaining
 async def test_summary_of_old_turns_replaces_whole_ones(bench):
     (bench.workspace / "a.txt").write_text("short\n")
     model = Limited(reads=2)
@@ -184,6 +185,7 @@ async def test_summary_of_old_turns_replaces_whole_ones(bench):
 
 
 @pytest.mark.req("R-CTX-02")
+@pytest.mark.remaining
 async def test_steps_of_one_long_turn_are_summarised_and_its_prompt_stays(bench):
     model = Limited(SMALLER, reads=40, reply="Done.")
     (bench.workspace / "a.txt").write_text("short\n" * 60)
@@ -216,6 +218,7 @@ async def test_prompt_that_is_too_long_alone_is_named_and_the_next_one_works(ben
 
 
 @pytest.mark.req("R-CTX-02")
+@pytest.mark.remaining
 async def test_request_that_is_always_too_long_is_retried_once_for_each_kind_of_room(bench):
     model = Limited(100 * WINDOW)
     session = await open_session(bench, model, known=100 * WINDOW)
@@ -245,7 +248,7 @@ BAD_SUMMARIES = {
 
 
 @pytest.mark.parametrize("kind", BAD_SUMMARIES)
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 async def test_summary_is_written_without_a_model_if_the_model_writes_no_good_one(bench, kind):
     (bench.workspace / "a.txt").write_text("short\n")
     model = Limited(summary=BAD_SUMMARIES[kind], reads=1)
@@ -261,6 +264,7 @@ async def test_summary_is_written_without_a_model_if_the_model_writes_no_good_on
     await session.close()
 
 
+@pytest.mark.remaining
 async def test_next_summary_has_the_one_before(bench):
     model = Limited()
     session = await open_session(bench, model)
@@ -296,6 +300,7 @@ async def test_another_model_continues_after_a_summary(bench):
 
 
 @pytest.mark.req("R-CTX-02")
+@pytest.mark.remaining
 async def test_swap_to_a_smaller_window_after_a_summary_makes_room_again(bench):
     model = Limited()
     session = await open_session(bench, model)
@@ -322,6 +327,7 @@ async def test_swap_to_a_smaller_window_after_a_summary_makes_room_again(bench):
     await session.close()
 
 
+@pytest.mark.remaining
 async def test_conversation_that_is_too_long_when_its_turn_starts_is_summarised_first(bench):
     model = Limited()
     session = await open_session(bench, model)
@@ -385,6 +391,7 @@ async def test_setting_of_zero_leaves_room_to_the_provider(bench):
     await session.close()
 
 
+@pytest.mark.remaining
 async def test_model_of_the_setting_writes_the_summary(bench):
     model = Limited(100 * WINDOW)
     context = ContextConfig(summary_model=OTHER.id)
@@ -444,6 +451,7 @@ OPTIONS = st.tuples(
 @pytest.mark.req("R-CTX-02")
 @given(st.lists(st.sampled_from(list(HISTORIES)), min_size=1, max_size=4), OPTIONS)
 @settings(max_examples=4, deadline=None)
+@pytest.mark.remaining
 def test_next_request_fits_or_its_largest_part_is_named(tmp_path_factory, history, options):
     asyncio.run(check_history(Bench(tmp_path_factory.mktemp("bench")), history, options))
 

@@ -105,6 +105,7 @@ async def meet_all(root, programs, levels, *, at_once, seconds):
 
 
 @pytest.mark.req("R-TOOL-17")
+@pytest.mark.remaining
 async def test_no_program_waits_for_input_that_nobody_gives(tmp_path):
     async for name, way, end, _ in meet_all(tmp_path, PROGRAMS, [None], at_once=4, seconds=30):
         assert end != "was forgotten", (name, way)

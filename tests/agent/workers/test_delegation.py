@@ -604,6 +604,7 @@ async def check_twenty_workers(start):
     assert count_processes(f"sleep {stuck}") == 0
 
 
+@pytest.mark.remaining
 async def test_twenty_workers_of_which_one_is_stuck_one_fails_and_one_asks(start):
     await check_twenty_workers(start)
 
@@ -655,6 +656,7 @@ async def test_reply_of_a_killed_worker_is_stored_and_its_cost_counted(start, ho
 
 
 @pytest.mark.req("R-PER-02", "R-DLG-01")
+@pytest.mark.remaining
 async def test_session_continues_without_the_deleted_session_of_a_killed_worker(start, home, work):
     session_id = await delegate_and_die(home, work, "delegate.completed", 1)
     runtime, _ = await start(Script(says("Ok.")))
@@ -668,6 +670,7 @@ async def test_session_continues_without_the_deleted_session_of_a_killed_worker(
 
 
 @pytest.mark.req("R-PER-02", "R-DLG-01")
+@pytest.mark.remaining
 async def test_session_takes_no_work_of_a_session_that_it_did_not_start(start, home, work):
     session_id = await delegate_and_die(home, work, "files.changed", 2)
     runtime, _ = await start(Script(says("Ok.")))
@@ -687,6 +690,7 @@ async def test_session_takes_no_work_of_a_session_that_it_did_not_start(start, h
 @pytest.mark.parametrize(
     ("tag", "number"), [("files.changed", 2), ("delegate.completed", 1)], ids=["change", "end"]
 )
+@pytest.mark.sample(2)
 async def test_work_of_a_killed_worker_is_counted_and_can_be_undone(start, home, work, tag, number):
     session_id = await delegate_and_die(home, work, tag, number)
     runtime, _ = await start(Script(says("Ok.")))
@@ -703,6 +707,7 @@ async def test_work_of_a_killed_worker_is_counted_and_can_be_undone(start, home,
     only(again.state.facts, DelegateFailed)
 
 
+@pytest.mark.remaining
 async def test_edit_of_a_worker_is_done_or_refused_while_others_change_the_file(start, work):
     names = [f"w{number}" for number in range(8)]
     (work / "many.txt").write_text("".join(f"{name} old\n" for name in names) + "x\n" * 50_000)

@@ -217,6 +217,7 @@ async def test_silent_agent_is_given_up(stage, monkeypatch):
         ([{"fail": "out of credit\x1b[31m"}], "reports an error: out of credit"),
     ],
 )
+@pytest.mark.sample(5)
 async def test_broken_agent_is_named_with_its_fault(stage, steps, problem):
     async with stage(steps) as on:
         message = failure(await on.send("hi"))
@@ -224,6 +225,7 @@ async def test_broken_agent_is_named_with_its_fault(stage, steps, problem):
         assert problem in message and "\x1b" not in message
 
 
+@pytest.mark.remaining
 async def test_agent_that_asks_without_reading_is_ended(stage, monkeypatch):
     monkeypatch.setattr(line_peer, "SEND_SECONDS", 600)
     request = {"print": '{"jsonrpc": "2.0", "id": 1, "method": "x"}', "times": 20_000}

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,6 +103,7 @@ def open_agent() -> tuple[Agent, Silent]:
 
 @settings(max_examples=25)
 @given(st.lists(MESSAGES, max_size=6))
+@pytest.mark.remaining
 def test_random_messages_are_events_or_are_refused(messages):
     async def receive() -> None:
         agent, connection = open_agent()

@@ -62,6 +62,7 @@ async def test_custom_commands_of_each_session_are_offered_and_sent(work, script
 
 
 @pytest.mark.needs("tools/mcp")
+@pytest.mark.remaining
 async def test_prompts_of_servers_are_commands_when_they_have_connected(work, script, home):
     server = script(Reply("one"))
     (home / "mcp.json").write_text(json.dumps({"mcpServers": {"offers": offering()}}))

@@ -150,6 +150,7 @@ def test_reply_of_many_lines_has_all_their_blocks_in_order():
 
 
 @pytest.mark.parametrize("build", [reply_of_many_lines, results_of_one_reply, rows_with_usage_only])
+@pytest.mark.sample(3)
 def test_file_is_read_in_time_that_grows_with_its_size(build):
     def read(source):
         return read_transcript(source, "n")

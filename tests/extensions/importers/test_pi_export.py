@@ -96,6 +96,7 @@ async def test_imported_session_is_equal_after_an_export_and_an_import(name, tmp
 
 @pytest.mark.req("R-SEED-06", "R-CTX-03")
 @pytest.mark.parametrize("window", [12_000, 100_000], ids=["by estimate", "by the provider"])
+@pytest.mark.sample(2)
 async def test_session_that_was_summarised_during_a_turn_is_equal_after_its_way(bench, window):
     (bench.workspace / "a.txt").write_text("a cat\n")
     model = Limited(9_000 if window > 12_000 else window, reads=1)

@@ -210,6 +210,7 @@ async def test_stored_turns_are_folded_with_their_signals(place):
     assert await read_past_turns(place.runtime.store, "/elsewhere") == ()
 
 
+@pytest.mark.remaining
 async def test_undo_redo_and_retry_are_signals_of_the_turn_before(place):
     session = await place.runtime.new_session(User(), GOOD)
     place.server.script = [Reply(calls=[EDIT]), Reply("Done."), Reply("Again.")]
@@ -243,6 +244,7 @@ async def learn(place: Place) -> None:
 
 
 @pytest.mark.req("R-RTE-15")
+@pytest.mark.remaining
 async def test_past_turns_choose_the_model_with_figures_in_the_reason(place):
     [first] = await place.talk(None, ("fix parser bug 0", [Reply("Fine.")]))
     assert first.chosen_model == BAD
@@ -276,6 +278,7 @@ async def test_turns_of_the_running_session_count_at_once(place):
 
 
 @pytest.mark.req("R-RTE-15")
+@pytest.mark.remaining
 async def test_rule_wins_and_the_disagreement_is_shown_answered_and_hidden(place, home):
     await learn(place)
     (home / "routing.toml").write_text(f'[[rules]]\nwhen = {{}}\nuse = "{BAD}"\n')
@@ -306,6 +309,7 @@ async def test_rule_wins_and_the_disagreement_is_shown_answered_and_hidden(place
     await session.close()
 
 
+@pytest.mark.remaining
 async def test_preview_has_the_recommendation_and_without_consent_there_is_none(place, home):
     await learn(place)
     preview = await RoutePreview.open(place.runtime)
@@ -318,6 +322,7 @@ async def test_preview_has_the_recommendation_and_without_consent_there_is_none(
     assert (decided.chosen_model, decided.chain[3].reason) == (BAD, "learned routing is off")
 
 
+@pytest.mark.remaining
 async def test_picker_shows_the_figures_of_models_with_enough_turns(place):
     await learn(place)
     session = await place.runtime.new_session(User())

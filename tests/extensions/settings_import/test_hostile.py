@@ -80,6 +80,7 @@ def fuzz(world, rounds: int) -> None:
     assert taken >= {"rule", "hook", "server", "command"}
 
 
+@pytest.mark.remaining
 def test_invented_settings_never_break_ours(world):
     fuzz(world, 15)
 

@@ -22,6 +22,7 @@ def test_a_file_of_rules_with_many_lines_is_read_in_linear_time(world):
     assert growth(lambda _: world.run("codex", dry_run=True), write, start=500) < LINEAR
 
 
+@pytest.mark.remaining
 def test_only_some_new_rules_are_added_at_a_time_and_denials_first(world):
     rules = {
         "allow": [f"Bash(make a{number})" for number in range(150)],

@@ -56,6 +56,7 @@ async def test_commands_at_any_speed_edit_the_prompt_and_enter_sends(app, sessio
         assert app.chat.prompt.text == "dd", "an empty prompt is in the insert mode"
 
 
+@pytest.mark.remaining
 async def test_ctrl_r_redoes_in_the_normal_mode_and_searches_in_the_insert_mode(app):
     async with app.run_test() as pilot:
         await settle(pilot)

@@ -52,6 +52,7 @@ async def press_in(app, pilot, key):
     await pilot._wait_for_screen()
 
 
+@pytest.mark.remaining
 async def test_every_key_has_the_effect_that_it_has_in_the_interface():
     async def never_opens():
         await asyncio.Event().wait()
@@ -89,6 +90,7 @@ def test_input_may_be_split_anywhere():
         assert split.is_frozen == whole.is_frozen
 
 
+@pytest.mark.remaining
 def test_a_character_has_the_width_that_the_interface_gives_it():
     known = 0
     for number in range(0x110000):

@@ -139,6 +139,7 @@ def test_error_names_the_variable_of_certificates_that_cannot_be_read(port, tmp_
         assert "the certificates of `SSL_CERT_FILE` cannot be read: " in line
 
 
+@pytest.mark.remaining
 def test_request_that_is_cancelled_at_any_time_leaves_no_connection_open(certificate, port):
     answers = ask(f"https://localhost:{port}", certificate, CANCELLED)
     assert [line.split()[1] for line in answers] == [str(number) for number in range(60)]

@@ -433,6 +433,7 @@ async def test_requests_that_start_together_share_one_client(connect):
         await transport.close()
 
 
+@pytest.mark.remaining
 async def test_other_tasks_run_while_a_flood_of_the_smallest_chunks_is_read(connect):
     flood = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 60_000
     turns = 0

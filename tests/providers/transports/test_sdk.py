@@ -52,6 +52,7 @@ PASSED_ON = re.compile(
 
 @KINDS
 @pytest.mark.parametrize("names", sets())
+@pytest.mark.sample(3)
 async def test_recorded_bytes_and_statuses_arrive_unchanged_through_every_transport(
     connect, kind, names
 ):

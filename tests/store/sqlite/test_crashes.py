@@ -294,6 +294,7 @@ async def test_crash_during_an_import_leaves_no_message_without_its_attachment(t
 
 
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.sample(3)
 def test_crash_at_any_line_of_a_file_write_leaves_the_old_or_new_file(tmp_path, name):
     with writer("sweep-files", name, tmp_path) as process:
         process.communicate()
@@ -322,6 +323,7 @@ def test_crash_at_any_line_of_a_file_write_leaves_the_old_or_new_file(tmp_path, 
 
 
 @pytest.mark.req("R-PER-06")
+@pytest.mark.remaining
 async def test_processes_write_their_sessions_concurrently(path):
     await check_processes(path, 3, 15)
 

@@ -140,6 +140,7 @@ async def done(path, deeds):
 @few
 @given(DEEDS)
 @pytest.mark.req("R-PER-09")
+@pytest.mark.remaining
 def test_index_matches_the_messages_after_any_operations(tmp_path_factory, deeds):
     async def check():
         database = await done(tmp_path_factory.mktemp("db") / "sessions.db", deeds)
@@ -150,6 +151,7 @@ def test_index_matches_the_messages_after_any_operations(tmp_path_factory, deeds
 
 
 @pytest.mark.req("R-PER-06")
+@pytest.mark.remaining
 async def test_fork_search_and_read_work_during_writes(path):
     database, builder = Database(path), FactBuilder()
     store = SqliteStore(database)

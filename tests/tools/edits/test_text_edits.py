@@ -82,6 +82,7 @@ def check_changed_words(files, per_file, figures=None):
 
 
 @pytest.mark.req("R-TOOL-09")
+@pytest.mark.remaining
 def test_near_misses_are_applied_at_the_right_place_only():
     assert check_near_misses(files=3, per_file=18) >= 1_000
 
@@ -92,6 +93,7 @@ def test_many_near_misses_are_applied_at_the_right_place_only(figures):
 
 
 @pytest.mark.req("R-TOOL-09")
+@pytest.mark.remaining
 def test_text_with_a_changed_word_is_not_replaced_and_its_region_is_shown():
     check_changed_words(files=3, per_file=10)
 
@@ -252,6 +254,7 @@ def test_part_of_a_key_is_masked_in_the_error():
         lambda n: (" " * n + "a", "\t" * n + "b"),
     ],
 )
+@pytest.mark.sample(7)
 def test_hostile_repetition_takes_linear_time(build):
     def attempt(given):
         text, old = given

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.usefixtures("own_logging")
         ("elsewhere", "127.0.0.1:9"),
     ],
 )
+@pytest.mark.sample(8)
 async def test_call_has_the_fault_of_the_response_as_its_result(root, context, kind, reason):
     with hostile_pages(kind) as url:
         async with started(root, {"bad": {"type": "http", "url": url}}) as servers:

@@ -26,6 +26,7 @@ def tool(servers, name):
 
 
 @pytest.mark.req("R-TOOL-19")
+@pytest.mark.remaining
 async def test_tools_of_a_server_are_called_under_their_names(root, context, contexts, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-canary-0000")
     monkeypatch.setenv("PLAIN", "seen")
@@ -104,6 +105,7 @@ async def find_variables(root, context, entry, source="user"):
 
 
 @pytest.mark.parametrize("is_in_workspace", [False, True])
+@pytest.mark.sample(2)
 async def test_server_of_the_user_is_outside_unless_models_can_change_it(
     root, context, monkeypatch, is_in_workspace
 ):
@@ -115,6 +117,7 @@ async def test_server_of_the_user_is_outside_unless_models_can_change_it(
     assert ("YOURTOOL_SANDBOX" in names) == is_in_workspace == ("MY_TOKEN" not in names)
 
 
+@pytest.mark.remaining
 async def test_setting_of_the_user_decides_where_a_server_runs(root, context):
     script = shutil.copy(HERE / "good_server.py", root)
     for sandbox in (False, True):
@@ -155,6 +158,7 @@ async def test_program_that_does_not_exist_is_named_with_its_place(root):
         ("refuses", "refused the call: the disk is full"),
     ],
 )
+@pytest.mark.sample(7)
 async def test_call_of_a_server_that_fails_has_one_result(root, context, kind, reason):
     async with started(
         root, {"bad": hostile(kind, timeoutSeconds=0.3 if "silent" in kind else 60)}

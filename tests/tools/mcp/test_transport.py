@@ -55,6 +55,7 @@ async def test_lines_that_are_no_message_are_logged_in_a_thread(tmp_path, lines)
     assert threading.main_thread() not in handler.found
 
 
+@pytest.mark.remaining
 async def test_pipes_of_a_server_that_nobody_reads_are_closed(tmp_path):
     command = ShellCommand((sys.executable, "-I", "-c", FLOODS), tmp_path, dict(os.environ))
     with warnings.catch_warnings(record=True) as caught:

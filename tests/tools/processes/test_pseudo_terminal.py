@@ -4,6 +4,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from yourtool.tools.processes.pseudo_terminal import PseudoTerminal, use_terminal
 
 ASKS = "import getpass, time; time.sleep({}); getpass.getpass('Secret: ')"
@@ -24,6 +26,7 @@ def find_inputs(pause: float) -> set[str | None]:
     return found
 
 
+@pytest.mark.remaining
 def test_a_password_is_never_taken_for_a_line_of_input():
     found = {kind for pause in range(20) for kind in find_inputs(pause / 500)}
     assert found == {None, "password"}

@@ -68,6 +68,7 @@ def template(tmp_path_factory):
 
 @settings(max_examples=40, deadline=None)
 @given(changes=CHANGES)
+@pytest.mark.remaining
 def test_any_changes_are_taken_back_and_can_be_made_again(template, changes):
     folder = Path(tempfile.mkdtemp())
     try:

@@ -141,6 +141,7 @@ def test_addresses_of_submodules_are_relative_to_the_remote(base, relative, addr
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from(HARMLESS)), st.lists(st.sampled_from(DANGEROUS), min_size=1))
+@pytest.mark.remaining
 def test_no_refused_setting_is_in_the_merged_file(harmless, dangerous):
     new = OLD + "\n".join((*harmless, *dangerous, "")).encode()
     merged = merge_settings(OLD, new, Origin())

@@ -723,6 +723,7 @@ def test_an_old_file_that_is_too_large_is_named(root):
     assert (root / "AGENTS.md").read_text() == "obey\n"
 
 
+@pytest.mark.remaining
 def test_a_flood_of_files_does_not_hide_a_change(root, places):
     def command():
         write(root, ".vscode/tasks.json", "evil\n")
@@ -747,6 +748,7 @@ def test_configurations_beyond_a_number_are_taken_back_without_a_look(root, plac
     assert len(left) == 3 and len(outcome.changes) == 2
 
 
+@pytest.mark.remaining
 def test_large_directories_leave_the_other_places_their_room(root):
     large = (".agents", ".claude", ".cursor")
     for name in large:
@@ -925,6 +927,7 @@ def test_a_refused_remote_leaves_nothing_of_it(root, places):
     assert git(root, "config", "branch.main.remote") == "origin\n"
 
 
+@pytest.mark.remaining
 def test_a_flood_of_ordinary_names_does_not_hide_a_change(root, places):
     def command():
         for number in range(MAX_ENTRIES * 2):

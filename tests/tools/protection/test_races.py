@@ -24,6 +24,7 @@ def build_outside(root):
 @pytest.mark.parametrize(
     "rounds", [pytest.param(60, id="short"), pytest.param(1000, marks=pytest.mark.soak)]
 )
+@pytest.mark.remaining
 def test_nothing_outside_changes_while_links_are_swapped_in(tmp_path, rounds):
     root, outside = build(tmp_path / "work"), tmp_path / "outside"
     before = build_outside(outside)

@@ -280,6 +280,7 @@ def test_conflicts_of_a_merge_that_is_aborted(repository):
     assert git(copy.directory, "show", f"{copy.ref}:a.txt") == "resolved by hand\n"
 
 
+@pytest.mark.remaining
 def test_linked_worktree_and_submodule(repository, tmp_path):
     other = tmp_path / "other"
     git(repository, "worktree", "add", "-q", str(other))

@@ -48,17 +48,20 @@ def run(place, mounting, command):
     return msgspec.json.decode(done.stdout, type=Run)
 
 
+@pytest.mark.remaining
 def test_volume_in_the_workspace_can_be_written(place):
     mounting = f"mount -t tmpfs none {place}/work/volume"
     assert run(place, mounting, "echo a > volume/a && cat volume/a").text == "a\n[exit code 0]"
 
 
+@pytest.mark.remaining
 def test_volume_that_is_read_only_stays_so(place):
     mounting = f"mount -t tmpfs -o ro none {place}/work/volume"
     found = run(place, mounting, "echo a > volume/a")
     assert "Read-only file system" in found.text
 
 
+@pytest.mark.remaining
 def test_file_system_elsewhere_is_read_only(place):
     mounting = "mount -t tmpfs none /mnt"
     found = run(place, mounting, "echo a > /mnt/a")
@@ -67,6 +70,7 @@ def test_file_system_elsewhere_is_read_only(place):
 
 @pytest.mark.parametrize("at", ["work/volume", "/mnt"])
 @pytest.mark.parametrize("kind", ["of another user", "without its program"])
+@pytest.mark.sample(4)
 def test_file_system_that_cannot_be_used_does_not_keep_the_sandbox_from_starting(at, kind, place):
     template = FUSE if kind == "of another user" else DEAD
     user = 65534 if kind == "of another user" else 0

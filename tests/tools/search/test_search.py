@@ -302,6 +302,7 @@ def test_repository_cannot_make_a_search_run_a_program(contexts, root, tmp_path)
     assert not (tmp_path / "pwned").exists()
 
 
+@pytest.mark.remaining
 async def test_stopped_search_returns_the_matches_found_so_far(context, slow_file, root):
     plant(root, **{f"f{at:04}": "needle" for at in range(400)})
     said = await search(grep.parse({"pattern": "[ab]*a[ab]{200}c|needle"}), context, seconds=1)

@@ -156,6 +156,7 @@ SLOW_PAGES = {
 
 
 @pytest.mark.parametrize("charset", SLOW_PAGES)
+@pytest.mark.sample(3)
 async def test_decoding_a_page_does_not_block_the_loop(charset, site, fetch, context):
     site.page("/slow", SLOW_PAGES[charset], kind=f"text/plain; charset={charset}")
     assert await answer(fetch, context, url=f"{site.url}/slow")  # the watchdog looks

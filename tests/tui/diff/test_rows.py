@@ -205,6 +205,7 @@ def test_side_by_side_rows_in_an_approval_never_exceed_the_width(old, new):
 
 @settings(max_examples=200, deadline=None)
 @given(ODD, ODD, ODD)
+@pytest.mark.remaining
 def test_different_changes_look_different_side_by_side(old, one, other):
     assume(len({old, one, other}) == 3)
     shown = {

@@ -113,6 +113,7 @@ async def test_r_in_the_transcript_retries_only_a_failed_turn(home):
 
 
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.sample(3)
 async def test_transcript_lists_its_keys_while_it_has_the_focus(app, size):
     async with app.run_test(size=size) as pilot:
         await sent_hello(pilot)

@@ -1,6 +1,5 @@
 """The rows of a list in a width."""
 
-
 from yourtool.agent.commands.base import Choice
 from yourtool.tui.lines.choice_rows import RowFormat, group_choices
 

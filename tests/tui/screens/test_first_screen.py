@@ -81,13 +81,13 @@ async def compare(app, size, console, texts=TEXTS):
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.req("R-TUI-23")
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 async def test_stored_screen_equals_the_interface_in_every_theme(theme):
     assert await compare(new_app(theme), (80, 24), new_console()) == len(TEXTS)
 
 
 @pytest.mark.parametrize("size", [(40, 12), (120, 40), (200, 50), (60, 16), (30, 11)])
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 async def test_stored_screen_equals_the_interface_in_every_size(size):
     assert await compare(new_app(), size, new_console()) >= 3
 

@@ -172,6 +172,7 @@ Shown(net=True).run()
 
 @pytest.mark.parametrize("payloads", payload_sets())
 @pytest.mark.req("E10")
+@pytest.mark.remaining
 def test_payloads_send_no_forbidden_byte_to_a_real_terminal(payloads, request):
     name = request.node.callspec.id
     root = str(Path(__file__).parents[3])

@@ -228,6 +228,7 @@ async def test_end_of_a_turn_without_new_output_repaints_the_row_of_the_line(mon
 
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24), (120, 40)])
+@pytest.mark.sample(3)
 async def test_line_stays_below_a_long_reply_that_grows(size):
     stage = TimedStage()
     async with stage.run_test(size=size) as pilot:

@@ -33,5 +33,6 @@ def test_card_of_a_patch_is_titled_with_its_paths():
 
 
 @pytest.mark.parametrize("line", ["*** Add File: \n", "*** Add File:", "+++ b/" + " " * 9, "\n"])
+@pytest.mark.sample(4)
 def test_files_of_a_hostile_patch_are_found_in_linear_time(line):
     assert growth(get_key_argument, lambda n: {"patch": line * n}, 200) < LINEAR

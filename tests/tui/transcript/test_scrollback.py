@@ -1,5 +1,6 @@
 import re
 
+import pytest
 from rich.console import Console
 
 from yourtool.tui.theme.display_filters import AsciiFilter, NoColorFilter
@@ -83,6 +84,7 @@ async def test_only_the_last_lines_are_printed():
     assert shown[-1] == "  message 1499"
 
 
+@pytest.mark.remaining
 async def test_end_of_a_huge_text_is_printed_as_it_is():
     text = "".join(f"**line** {number}\n" for number in range(60_000))
     shown = await plain_lines(UserMessageItem("go"), reply(text))

@@ -758,6 +758,7 @@ def test_notices_have_a_level_and_footers_wrap_between_numbers():
     assert [line.text for line in footer.rows] == ["anthropic:claude", "1,234 in, 567 out · $0.01"]
 
 
+@pytest.mark.remaining
 async def test_long_stored_reply_is_laid_out_completely_in_parts(session):
     stage = Stage()
     words = "word **bold** and `code`\n\n"

@@ -217,6 +217,7 @@ async def test_ask_rule_asks_in_every_mode_and_offers_no_rule(bench, mode, rule,
     assert user.asked[0].reason == f"the rule `{rule}` of yours asks about it in every mode"
 
 
+@pytest.mark.remaining
 async def test_many_deny_rules_on_a_long_command_do_not_block_the_event_loop(bench):
     rules = RuleSet(deny=tuple(Rule.parse(f"shell(rm a{number}*)") for number in range(100)))
     line = calls("shell", command="rm b;" * (MAX_LENGTH // 5))
@@ -564,6 +565,7 @@ async def test_grant_that_cannot_be_stored_applies_to_the_session_with_a_notice(
     await session.close()
 
 
+@pytest.mark.remaining
 async def test_stored_grant_in_a_large_file_leaves_the_event_loop_free(bench):
     file = bench.root / "permissions.toml"
     file.write_text("schema_version = 1\n" + "# a comment\n" * 80_000)
