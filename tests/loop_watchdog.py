@@ -20,6 +20,7 @@ import asyncio
 import gc
 import os
 import platform
+import re
 import selectors
 import sys
 import threading
@@ -40,6 +41,10 @@ _STARTS_A_THREAD = "in start\n    self._started.wait()"
 """Part of the stack of `threading.Thread.start`."""
 _ENDS_THE_OUTPUT = "in close\n    self._writer_thread.stop()"
 """Part of the stack in which the program ends after its terminal read everything."""
+_TEST_RUNS_A_PROGRAM = re.compile(
+    rf'File "{re.escape(str(Path(__file__).parent))}/.*\n.*\n.*subprocess.py", line \d+, in run\n'
+)
+"""Frames in which a test waits for git or another program, which waits for a processor."""
 
 
 class LoopBlockedError(AssertionError):
@@ -128,6 +133,7 @@ class _Watchdog:
         seconds -= self.collected - selector.collected
         blocked = time.thread_time() - selector.cpu - (self.collected - selector.collected)
         is_excused = any(part in selector.stack for part in (_STARTS_A_THREAD, _ENDS_THE_OUTPUT))
+        is_excused |= _TEST_RUNS_A_PROGRAM.search(selector.stack) is not None
         is_measured = (_TASKS / str(selector.tid) / "schedstat").exists()
         if selector.stack and is_measured and not is_excused:
             waited = _wait_of(selector.tid) - selector.wait

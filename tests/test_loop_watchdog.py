@@ -1,5 +1,6 @@
 import asyncio
 import re
+import subprocess
 import threading
 import time
 
@@ -59,6 +60,12 @@ async def test_a_thread_that_gets_no_processor_does_not_block():
     await asyncio.sleep(0)
     fail_if_blocked()
     late.join()
+
+
+async def test_a_program_that_a_test_runs_does_not_block():
+    subprocess.run(["sleep", str(LIMIT + 0.2)], check=True)  # noqa: ASYNC221
+    await asyncio.sleep(0)
+    fail_if_blocked()
 
 
 def test_a_loop_of_the_program_itself_is_watched():
