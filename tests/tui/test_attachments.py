@@ -15,6 +15,7 @@ from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, Imag
 from yourtool.messages.message import PromptMessage, now
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.input.completer import Completer
+from yourtool.tui.input.drafts import Draft
 from yourtool.tui.input.pending_attachments import describe_attachments
 
 PIXEL = base64.b64decode(
@@ -277,14 +278,13 @@ async def test_mentions_in_a_folded_paste_and_in_commands_are_text(chat):
     await press(pilot, "enter")
     await until(pilot, lambda: session.content == "@tally.py\n" * 20)
     await until(pilot, lambda: not pilot.app.chat.runner.is_running)
-    preview = pilot.app.chat.mention_preview
     for text in ("!cat @tally.py", "/attach @tally.py"):
-        preview.update(session, text)
+        prompt.load(Draft(text))
         await settle(pilot)
         assert "With the prompt" not in screen_text(pilot.app)
-    preview.update(session, "see @tally.py")
+    prompt.load(Draft("see @tally.py"))
     await until(pilot, lambda: "With the prompt: tally.py" in screen_text(pilot.app))
-    preview.update(session, "see")
+    prompt.load(Draft("see"))
     await until(pilot, lambda: "With the prompt" not in screen_text(pilot.app))
 
 
