@@ -81,7 +81,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="tab",
         label="Tab",
         action="complete",
-        description="accept a suggestion, else go to the approval prompt or the transcript",
+        description="accept a suggestion, mark an answer of a question, or go to the transcript",
     ),
     KeyBinding(
         id="chat.stop",
@@ -403,11 +403,11 @@ KEYS: tuple[KeyBinding, ...] = (
         description="allow once",
     ),
     KeyBinding(
-        id="approval.enter",
+        id="approval.words",
         place="approval",
-        keys="enter,y",
-        label="Enter, y",
-        description="allow once, if `[ui] enter_approves = true`",
+        keys="y,n",
+        label="y, n, yes, no, 1 to 9",
+        description="mark allow once, deny, or the answer with that number",
     ),
     KeyBinding(
         id="approval.session",
@@ -424,6 +424,14 @@ KEYS: tuple[KeyBinding, ...] = (
         label="w",
         action="answer('w')",
         description="allow the shown rule always, in this workspace",
+    ),
+    KeyBinding(
+        id="approval.rules",
+        place="approval",
+        keys="p",
+        label="p",
+        action="answer('p')",
+        description="change the shown rule, and allow it always, in this workspace",
     ),
     KeyBinding(
         id="approval.exact",
@@ -484,9 +492,9 @@ KEYS: tuple[KeyBinding, ...] = (
     KeyBinding(
         id="approval.note",
         place="approval",
-        keys="n",
-        label="n",
-        action="answer('n')",
+        keys="r",
+        label="r",
+        action="answer('r')",
         description="deny with a note to the model",
     ),
     KeyBinding(
@@ -516,9 +524,16 @@ KEYS: tuple[KeyBinding, ...] = (
     KeyBinding(
         id="approval.choose",
         place="approval",
-        keys="left,right,up,down",
-        label="Tab, arrows, Enter",
-        description="focus the approval, choose an answer, confirm it",
+        keys="up,down,tab,enter",
+        label="↑ ↓, Tab, Enter",
+        description="move the mark, confirm the marked answer; so does the same key twice",
+    ),
+    KeyBinding(
+        id="approval.other",
+        place="approval",
+        keys="left,right",
+        label="← →",
+        description="another question, if several wait",
     ),
     KeyBinding(
         id="approval.expand",

@@ -113,6 +113,8 @@ class Prompt(TextField):
         """`leave` moves the focus after Tab with nothing to complete."""
         super().__init__()
         self.key_mode = KeyMode()
+        self.recalls = True
+        """Whether Up and Down recall prompts; not below a question."""
         self._handler = handler
         self._leave = leave
         self._completer = completer
@@ -340,6 +342,8 @@ class Prompt(TextField):
             self._recall(1)
 
     def _recall(self, step: Literal[-1, 1]) -> None:
+        if not self.recalls:
+            return
         if (draft := self._handler.recall(step, self.draft)) is not None:
             self.load(draft)
         else:
