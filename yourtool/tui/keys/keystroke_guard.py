@@ -26,8 +26,6 @@ class KeystrokeGuard:
         self._last_key_at = self._typed_at = -inf
         self.was_seen = False
         """Whether the question was seen before the last key."""
-        self.pause = inf
-        """Seconds between the last two keys."""
 
     def reset(self) -> None:
         """Start over for another question that is not drawn yet."""
@@ -41,7 +39,6 @@ class KeystrokeGuard:
         """Record a key press or paste, whichever widget received it."""
         now = self._clock()
         self.was_seen = now >= max(self._shown_at, self._typed_at) + SEEN_SECONDS
-        self.pause = now - self._last_key_at
         self._last_key_at = now
 
     def mark_typing(self) -> None:
@@ -52,7 +49,12 @@ class KeystrokeGuard:
     def seconds_until_ready(self) -> float:
         """Seconds until keys answer; infinite before the question is drawn."""
         seen_at = max(self._shown_at, self._typed_at) + SEEN_SECONDS
-        return max(0.0, max(seen_at, self._last_key_at + QUIET_SECONDS) - self._clock())
+        return max(0.0, seen_at - self._clock(), self.seconds_until_quiet)
+
+    @property
+    def seconds_until_quiet(self) -> float:
+        """Seconds until the last key is no part of fast text any more."""
+        return max(0.0, self._last_key_at + QUIET_SECONDS - self._clock())
 
     @property
     def is_new(self) -> bool:

@@ -93,8 +93,3 @@ def _can_be_doubled(key: str, answers: Sequence[Answer], letters: Mapping[str, s
     """Whether the same key twice confirms: words start with two of the other letters."""
     at = find_answer(key, answers, letters)
     return at is not None and (key.isdigit() or answers[at].means != "")
-
-
-def confirms_at_once(key: str, answer: Answer) -> bool:
-    """Whether two quick presses confirm, because no message starts with them, or nothing runs."""
-    return key in ("y", "Y", "n", "N") or answer.means == "no"

@@ -116,9 +116,12 @@ _MAX_SENTENCE = 150
 """Characters of an answer that has a row of its own; a longer one is explained above."""
 
 
-def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[Option, ...]:
+def approval_options(
+    confirmation: Confirmation, *, waiting: int = 0, spells_all: bool = False
+) -> tuple[Option, ...]:
     """Return the answers to an approval prompt; `waiting`: the number of other requests.
 
+    `spells_all`: no other text explains the answers.
     For a call: once, what is offered first for longer, and no; then what is needed more rarely.
     """
     match confirmation.kind:
@@ -136,7 +139,7 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
             first, *others = (*_lasting_options(confirmation), None)
             lasting = (*((first,) if first and is_spelled(first) else ()), _DENY)
             brief = (each for each in (first, *others) if each and each not in lasting)
-            named = (replace(each, label=each.name) for each in brief)
+            named = (each if spells_all else replace(each, label=each.name) for each in brief)
             return (_ONCE, *lasting, *named, *_special_options(confirmation, waiting))
 
 

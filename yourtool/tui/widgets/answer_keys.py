@@ -2,7 +2,8 @@
 
 The prompt keeps the focus. Arrows and Tab move the mark; a letter, a number or a word such as `yes`
 stands in the prompt, as every text, and marks its answer as long as nothing else is there. Enter
-confirms what is marked, as does the same key twice. `KeystrokeGuard` says when keys answer.
+confirms what is marked, as does the same key twice if no other follows, as in `11 tests`.
+`KeystrokeGuard` says when keys answer.
 """
 
 from collections.abc import Mapping
@@ -13,14 +14,12 @@ from textual import events
 
 from yourtool.tui.keys.active_keys import get_keys
 from yourtool.tui.keys.keystroke_guard import KeystrokeGuard
-from yourtool.tui.questions.answer_words import confirms_at_once, is_answer_word
+from yourtool.tui.questions.answer_words import is_answer_word
 from yourtool.tui.questions.approval_hints import TOO_EARLY, Feedback, explain_key
 from yourtool.tui.widgets.answer_list import AnswerList
 from yourtool.tui.widgets.prompt import Prompt
 
 _STEPS: Mapping[str, int] = MappingProxyType({"up": -1, "down": 1, "tab": 1})
-_DELIBERATE_SECONDS = 0.25
-"""Pause before the second press of a key from which on it is no fast text such as `11 tests`."""
 _NOT_SENT = Feedback("An answer is no message", "press it again")
 
 
@@ -59,6 +58,19 @@ class AnswerKeys:
         """Start over for another question; what is in the prompt is a message."""
         self.began = False
         self._answers.unmark()
+
+    @property
+    def is_doubled(self) -> bool:
+        """Whether the key of an answer was pressed twice, and nothing else."""
+        text = self._prompt.text
+        return self.is_answering and len(text) == 2 and text[0] == text[1]
+
+    def confirm_doubled(self) -> KeyResult:
+        """Confirm an answer whose key was pressed twice, unless another key can still follow."""
+        at = self._answers.find(self._prompt.text) if self.is_doubled else None
+        if at is None or self._guard.seconds_until_quiet > 0:
+            return _PASSED
+        return self._confirm(at)
 
     def take_answer(self) -> None:
         """Remove the answer from the prompt."""
@@ -125,13 +137,7 @@ class AnswerKeys:
         if not self._prompt.text:
             self.began = self._is_ready and self._answers.is_answer_so_far(typed)
             return KeyResult(feedback=None if self.began else self._explain(typed))
-        at = self._answers.find(2 * typed) if self._prompt.text == typed else None
-        if at is None or not self._is_ready:
-            return _PASSED
-        is_quick = self._guard.pause < _DELIBERATE_SECONDS
-        if is_quick and not confirms_at_once(typed, self._answers.answers[at]):
-            return _PASSED
-        return self._confirm(at)
+        return _PASSED
 
     def _confirm(self, at: int) -> KeyResult:
         self.take_answer()

@@ -150,7 +150,7 @@ class ApprovalPrompt(Vertical):
         return self.confirmation is not None and self.confirmation.offers_edits
 
     def _apply(self, result: KeyResult) -> bool:
-        self._feedback = result.feedback
+        self._feedback = result.feedback or self._feedback
         if result.chosen is not None:
             self._choose(self._options[result.chosen])
         return result.is_consumed
@@ -176,6 +176,9 @@ class ApprovalPrompt(Vertical):
             self.answers.is_ready = True
             self.keys.update_mark()
             self.screen.set_focus(self._prompt)
+            self._apply(self.keys.confirm_doubled())
+            if self.keys.is_doubled:
+                self.set_timer(self.guard.seconds_until_quiet, self.arm_when_safe)
         self._update_hints()
 
     def resume_after_page(self) -> None:

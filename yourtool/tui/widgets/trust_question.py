@@ -40,8 +40,8 @@ class TrustAnswer(Struct, frozen=True):
 
 
 _ANSWERS = (
-    TrustAnswer("t", "Trust it", "yes", "trust"),
-    TrustAnswer("c", "Continue without these files", "no", "decline"),
+    TrustAnswer("t", "Trust", "yes", "trust"),
+    TrustAnswer("c", "Continue without", "no", "decline"),
     TrustAnswer("q", "Quit", "", "quit"),
 )
 _LETTERS = {each.letter: each.letter for each in _ANSWERS}
@@ -183,6 +183,9 @@ class TrustQuestion(Vertical):
         else:
             self.answers.is_ready = True
             self.keys.update_mark()
+            self._apply(self.keys.confirm_doubled())
+            if self.keys.is_doubled:
+                self.set_timer(self.guard.seconds_until_quiet, self.arm_when_safe)
         self._show_hint()
 
     def intercept(self, event: events.Key | events.Paste) -> bool:
