@@ -28,7 +28,7 @@ class UiConfig(Struct, frozen=True):
     reduced_motion: Annotated[bool, Meta(description="Show no animation and no spinner.")] = False
     enter_approves: Annotated[
         bool,
-        Meta(description="In an approval prompt, `Enter` without a letter allows the call once."),
+        Meta(description="In an approval prompt, allowing the call once is marked at first."),
     ] = False
     vim: Annotated[bool, Meta(description="Vim's modes and keys in the prompt.")] = False
     status: Annotated[

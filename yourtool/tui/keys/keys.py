@@ -400,14 +400,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="a",
         label="a",
         action="answer('a')",
-        description="allow once",
-    ),
-    KeyBinding(
-        id="approval.words",
-        place="approval",
-        keys="y,n",
-        label="y, n, yes, no, 1 to 9",
-        description="mark allow once, deny, or the answer with that number",
+        description="allow once, as do y, yes and 1",
     ),
     KeyBinding(
         id="approval.session",
@@ -487,7 +480,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="d",
         label="d",
         action="answer('d')",
-        description="deny",
+        description="deny, as do n and no",
     ),
     KeyBinding(
         id="approval.note",
@@ -524,16 +517,9 @@ KEYS: tuple[KeyBinding, ...] = (
     KeyBinding(
         id="approval.choose",
         place="approval",
-        keys="up,down,tab,enter",
-        label="↑ ↓, Tab, Enter",
-        description="move the mark, confirm the marked answer; so does the same key twice",
-    ),
-    KeyBinding(
-        id="approval.other",
-        place="approval",
-        keys="left,right",
-        label="← →",
-        description="another question, if several wait",
+        keys="up,down,left,right",
+        label="↑ ↓ ← →",
+        description="move the mark, as does Tab; show another question that waits",
     ),
     KeyBinding(
         id="approval.expand",

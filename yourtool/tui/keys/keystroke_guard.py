@@ -1,7 +1,7 @@
 """Protection of questions against stray keys.
 
 A key marks an answer, or confirms the marked one, only in an empty prompt, after the user had a
-second to look at the question without typing, and half a second after any key. Text that began
+second to look at the question without typing, and half a second after any key. Text that was typed
 earlier is a message, however long the pause after it is.
 """
 

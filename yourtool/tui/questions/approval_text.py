@@ -47,7 +47,7 @@ class Option(Struct, frozen=True):
     decision: Decision
     entry: Entry | None = None
     brief: str = ""
-    """What it is called beside others, if its label is long."""
+    """What it is called in a row of others, if its label is long."""
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ _EDITS = Option(
 
 
 _MAX_SENTENCE = 150
-"""Characters of an answer that has a row of its own; a longer one is explained above."""
+"""Characters of an answer that is written out; a longer one is explained above."""
 
 
 def approval_options(

@@ -1,9 +1,9 @@
-"""Keys that mark an answer of a question and confirm it.
+"""Keys that answer a question.
 
 The prompt keeps the focus. Arrows and Tab move the mark; a letter, a number or a word such as `yes`
-stands in the prompt, as every text, and marks its answer as long as nothing else is there. Enter
+is in the prompt, like every text, and marks its answer as long as nothing else is there. Enter
 confirms what is marked, as does the same key twice if no other follows, as in `11 tests`.
-`KeystrokeGuard` says when keys answer.
+`KeystrokeGuard` has the times at which keys answer.
 """
 
 from collections.abc import Mapping
@@ -41,14 +41,14 @@ class AnswerKeys:
 
     def __init__(self, prompt: Prompt, answers: AnswerList, guard: KeystrokeGuard) -> None:
         self._prompt, self._answers, self._guard = prompt, answers, guard
-        self.began = False
-        """Whether the text of the prompt began as an answer to a question that was seen."""
+        self.is_answer = False
+        """Whether the text of the prompt was started as an answer to a question that was seen."""
 
     @property
     def is_answering(self) -> bool:
         """Whether the prompt has an answer, or the start of one, and nothing else."""
         text = self._prompt.text
-        return self.began and bool(text) and self._answers.is_answer_so_far(text)
+        return self.is_answer and bool(text) and self._answers.is_answer_so_far(text)
 
     @property
     def _is_ready(self) -> bool:
@@ -56,7 +56,7 @@ class AnswerKeys:
 
     def reset(self) -> None:
         """Start over for another question; what is in the prompt is a message."""
-        self.began = False
+        self.is_answer = False
         self._answers.unmark()
 
     @property
@@ -76,13 +76,13 @@ class AnswerKeys:
         """Remove the answer from the prompt."""
         if self.is_answering:
             self._prompt.clear()
-        self.began = False
+        self.is_answer = False
 
     def update_mark(self) -> None:
         """Mark the answer in the prompt; with another text in it, none."""
         if text := self._prompt.text:
             self._answers.marked = self._answers.find(text) if self.is_answering else None
-        elif self.began:
+        elif self.is_answer:
             self.reset()
 
     def press(self, at: int) -> KeyResult:
@@ -98,10 +98,10 @@ class AnswerKeys:
     def handle(self, event: events.Key | events.Paste) -> KeyResult:
         """Handle a key or a paste before the prompt gets it."""
         if isinstance(event, events.Paste):
-            self.began = False
+            self.is_answer = False
             return _PASSED
         if self._prompt.text and not self.is_answering:
-            self.began = False
+            self.is_answer = False
             return self._handle_in_message(event)
         if event.key == "enter":
             return self._handle_enter()
@@ -127,7 +127,7 @@ class AnswerKeys:
         if self._is_ready and (marked := self._answers.marked) is not None:
             return self._confirm(marked)
         if self._prompt.text:  # the start of a word
-            self.began = False
+            self.is_answer = False
             return _PASSED
         return KeyResult(is_consumed=True, feedback=self._explain("enter"))
 
@@ -135,8 +135,8 @@ class AnswerKeys:
         if not event.is_printable or (typed := event.character or "").isspace():
             return _PASSED
         if not self._prompt.text:
-            self.began = self._is_ready and self._answers.is_answer_so_far(typed)
-            return KeyResult(feedback=None if self.began else self._explain(typed))
+            self.is_answer = self._is_ready and self._answers.is_answer_so_far(typed)
+            return KeyResult(feedback=None if self.is_answer else self._explain(typed))
         return _PASSED
 
     def _confirm(self, at: int) -> KeyResult:

@@ -1,4 +1,4 @@
-"""Answers of a question, in a list with a mark.
+"""Answers of a question in a list.
 
 The first answers are sentences with a number, one below the other; the others are short and side by
 side. Nothing is marked at first.

@@ -115,7 +115,7 @@ class ApprovalPrompt(Vertical):
             return self.screen.focused is field and field.insert_typed(event)
         is_consumed = self._handle_key(event)
         is_reading = self.guard.was_seen and not self._prompt.text and is_reading_key(event)
-        if not (is_consumed or is_reading or self.keys.began):
+        if not (is_consumed or is_reading or self.keys.is_answer):
             self.guard.mark_typing()
         return is_consumed
 

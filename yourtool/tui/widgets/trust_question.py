@@ -192,7 +192,7 @@ class TrustQuestion(Vertical):
         """Handle a key or paste before it is dispatched; True if it was consumed."""
         self.guard.mark_keystroke()  # also before the question
         is_consumed = self._handle_key(event)
-        if not (is_consumed or self.keys.began):
+        if not (is_consumed or self.keys.is_answer):
             self.guard.mark_typing()
         return is_consumed
 
