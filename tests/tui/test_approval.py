@@ -246,6 +246,12 @@ async def test_up_recalls_nothing_while_a_question_is_open(home, clock):
         await press(pilot, "up")
         assert app.chat.prompt.text == ""
         assert "Typed too early: press again" in panel.border_subtitle
+        await wait(pilot, clock, 1)
+        await press(pilot, "up", "up", "enter")
+        assert (asked.decision, panel.answers.marked) == (None, None)
+        await wait(pilot, clock, 1)
+        await press(pilot, "up")
+        assert "Up recalls nothing here: ↓ marks an answer" in panel.border_subtitle
         await press(pilot, "x", "up")
         assert app.chat.prompt.text == "x"
         await press(pilot, "ctrl+u", "escape")
@@ -660,6 +666,10 @@ async def test_enter_typed_ahead_or_with_text_in_the_prompt_never_allows(home, c
     app = approving(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock, quiet=False)
+        await wait(pilot, clock, 1)
+        await press(pilot, "up", "up", "enter")
+        assert asked.decision is None
+        await wait(pilot, clock, 0.1)
         await press(pilot, "enter", "x", "y")
         await wait(pilot, clock, 1)
         await press(pilot, "enter")

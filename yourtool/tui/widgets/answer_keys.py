@@ -33,6 +33,10 @@ class KeyResult(Struct, frozen=True):
 
 
 _PASSED, _CONSUMED = KeyResult(), KeyResult(is_consumed=True)
+_UP_IS_NO_START = KeyResult(
+    is_consumed=True, feedback=Feedback("Up recalls nothing here", "↓ marks an answer")
+)
+"""Up and Enter send the last message again, a habit that must not answer."""
 _EARLY = KeyResult(is_consumed=True, feedback=TOO_EARLY)
 
 
@@ -108,6 +112,9 @@ class AnswerKeys:
         if step := _STEPS.get(event.key):
             if not self._is_ready:
                 return _EARLY
+            if step < 0 and not self._answers.marked:
+                self._guard.mark_typing()  # a quick Enter answers nothing
+                return _UP_IS_NO_START
             self.take_answer()
             self._answers.move(step)
             return _CONSUMED

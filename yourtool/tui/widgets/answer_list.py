@@ -87,9 +87,8 @@ class AnswerList(WrappedWidget):
         self.marked = self.first
 
     def move(self, step: int) -> None:
-        """Move the mark; from nothing, to the first or to the last answer."""
-        start = -1 if step > 0 else 0
-        self.marked = ((start if self.marked is None else self.marked) + step) % len(self.answers)
+        """Move the mark, from nothing and from the last answer to the first one."""
+        self.marked = ((-1 if self.marked is None else self.marked) + step) % len(self.answers)
 
     def rows(self, width: int) -> list[Content]:
         """Draw the answers with their numbers and keys."""
