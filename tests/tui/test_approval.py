@@ -1717,6 +1717,35 @@ async def test_note_of_an_approval_whose_question_ends_is_in_the_prompt_as_typed
         assert app.chat.prompt.text == "ot"
 
 
+CHOICES = ("SQLite\x1b[2J", "Postgres")
+
+
+@pytest.mark.parametrize(
+    ("keys", "typed"),
+    [
+        (["1", "enter"], "SQLite\x1b[2J"),
+        (["down", "down", "enter"], "Postgres"),
+        (["3", "enter", *"Neither", "enter"], "Neither"),
+        (["4", "enter"], None),
+        (["escape"], None),
+    ],
+    ids=["number", "arrows", "text", "no answer", "esc"],
+)
+async def test_question_of_a_model_is_answered_by_a_choice_or_a_text(home, clock, keys, typed):
+    question = Confirmation(id="c", kind="question", title="Which database?", choices=CHOICES)
+    asked = Ask(question)
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot, clock)
+        shown = screen_text(app)
+        assert "Which database?" in shown
+        assert "1 SQLite\\u{1b}[2J" in shown
+        assert "2 Postgres" in shown
+        await press(pilot, *keys)
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.typed == typed
+
+
 def input_request(kind) -> Confirmation:
     return Confirmation(id="c1", kind=kind, title="It waits for input: Name? · login")
 

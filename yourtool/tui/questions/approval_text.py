@@ -62,7 +62,8 @@ class Option(Struct, frozen=True):
     @property
     def means(self) -> Meaning:
         """Whether words for yes, or for no, give this answer."""
-        return "yes" if self.letter == "a" else "no" if self.letter == "d" else ""
+        is_yes = self.letter == "a" and self.entry is None
+        return "yes" if is_yes else "no" if self.letter == "d" else ""
 
 
 _REASON = Entry("Why not?", "denies", DENY)
@@ -91,10 +92,7 @@ _INPUT_OPTIONS = (
     Option("w", "Leave it waiting in the background", "background", ALLOW),
     Option("d", "Stop the command", "stop", DENY),
 )
-_QUESTION_OPTIONS = (
-    Option("a", "Type an answer", "type", ALLOW, Entry("What the server gets", "sends it", ALLOW)),
-    Option("d", "Do not answer", "no answer", DENY),
-)
+_TYPED = Entry("Your answer", "sends it", ALLOW)
 _FALLBACK_OPTIONS = (
     Option("a", "Use the other model", "use it", ALLOW),
     Option("d", "Try the same model", "try the same", DENY),
@@ -132,7 +130,7 @@ def approval_options(
         case "plan":
             return _PLAN_OPTIONS
         case "question":
-            return _QUESTION_OPTIONS
+            return tuple(_question_options(confirmation))
         case "input" | "password":
             return _INPUT_OPTIONS
         case "tool":
@@ -178,6 +176,14 @@ def _lasting_options(confirmation: Confirmation, *, shortens: bool = True) -> It
 
 def _lasting(letter: str, label: str, brief: str, decision: Decision) -> Option:
     return Option(letter, label, brief.split()[0], decision, brief=brief)
+
+
+def _question_options(confirmation: Confirmation) -> Iterator[Option]:
+    """Yield the answers that a question offers, which have only a number, and a text."""
+    for each in confirmation.choices:
+        yield Option("", each, each, replace(ALLOW, typed=each))
+    yield Option("a", "Type an answer", "type", ALLOW, _TYPED)
+    yield Option("d", "Do not answer", "no answer", DENY)
 
 
 def _special_options(confirmation: Confirmation, waiting: int) -> Iterator[Option]:

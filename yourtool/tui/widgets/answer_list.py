@@ -65,9 +65,9 @@ class AnswerList(WrappedWidget):
 
     def show(self, answers: Sequence[Answer], letters: Mapping[str, str]) -> None:
         """Show the answers of a question; `letters`: their names by the keys that give them."""
-        marked = "" if self.marked is None else self.answers[self.marked].letter
+        letter = "" if self.marked is None else self.answers[self.marked].letter
         self.answers, self.letters = answers, letters
-        self.marked = self.first if (at := self.find_letter(marked)) is None else at
+        self.marked = self.find_letter(letter) if letter else self.first
         self.refresh_rows()
 
     def find(self, typed: str) -> int | None:
