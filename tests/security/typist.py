@@ -501,8 +501,8 @@ class Typist:
         """Press the key of an answer; write what belongs to it."""
         panel, desk = self.chat.approval_prompt, self.desk
         keys = [each.letter for each in panel.answers.answers]
-        keys += ["escape", "y", "yes", "yy", "1", "11", "3", "n", "no", "nn", "down"]
-        keys += ["enter"] if panel.enter_approves else []
+        keys += ["escape", "y", "yes", "yy", "1", "11", "3", "n", "no", "nn"]
+        keys += ["enter"] if panel.enter_approves else ["down"]
         key = self.dice.choice(keys)
         texts = {"r": NOTES, "m": NOTES, "e": COMMANDS}.get(key, ("",))
         meant = Meaning(key, self.dice.choice(texts))
@@ -511,10 +511,7 @@ class Typist:
             desk.meant[each.id] = meant
         desk.remember(f"MEANS {meant} for {question.id}")
         sent = len(self.submitted)
-        if key == "down" and panel.enter_approves:
-            key = "up"  # the first answer is marked; the way to it is longer
-            await self.press("down")
-        for each in (key,) if key in ("enter", "escape", "down", "up") else key:
+        for each in (key,) if key in ("enter", "escape", "down") else key:
             await self.press(each)
         if key not in ("enter", "escape", "yy", "nn", "11"):
             if self.dice.random() < 0.1:

@@ -111,6 +111,7 @@ class AnswerKeys:
             return self._handle_enter()
         if step := _STEPS.get(event.key):
             if not self._is_ready:
+                self._guard.mark_typing()
                 return _EARLY
             if step < 0 and not self._answers.marked:
                 self._guard.mark_typing()  # a quick Enter answers nothing
