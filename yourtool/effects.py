@@ -222,8 +222,8 @@ class Confirmation(Struct, frozen=True, kw_only=True):
 
     `plan`: the mode `plan` ends with an answer that allows it. `input`: a running command waits for
     what `Decision.typed` has; it moves to the background without that, and a denial stops it.
-    `password`: the same, and the text is neither shown nor stored. `question`: a server asks for a
-    text during a call, with `title` and `reason`.
+    `password`: the same, and the text is neither shown nor stored. `question`: a server or a tool
+    asks for a text during a call, with `title` and `reason`, and may offer `choices`.
     """
     title: str
     """One line: the name of the tool, or the limit."""
@@ -252,6 +252,8 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """The folder whose commands can be allowed in the sandbox, if this call is one of them."""
     network: NetworkOffer | None = None
     """What would give the call a network."""
+    choices: tuple[str, ...] = ()
+    """The answers of a `question`, not escaped; `Decision.typed` is one, or another text."""
     offers_edits: bool = False
     """True for an edit, which the mode `accept-edits` would allow."""
     changed_by_hook: str = ""

@@ -33,7 +33,7 @@ def test_question_is_changed_granted_used_again_and_taken_back(work, home):
         with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
             terminal.wait("sonnet")
             terminal.say("go")
-            terminal.wait("Run this command", WANTED, r"\[a\]", "s, w allow: every `mkdir`")
+            terminal.wait("Run this command", WANTED, r"\[a\]", "Allow every `mkdir`")
             terminal.answer("e")
             terminal.wait("shows the changed command")
             terminal.send(CTRL_U)

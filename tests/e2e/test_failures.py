@@ -29,7 +29,7 @@ def test_a_refused_key_pauses_the_queue_and_a_retry_sends_the_rest_in_order(work
             terminal.wait("Paused, the turn failed: Enter sends, Up edits, Ctrl\\+T retries")
             assert len(server.requests) == 2
             terminal.send("\x14")
-            terminal.wait("Let openrouter:.* answer\\?", "press a letter and Enter")
+            terminal.wait("Let openrouter:.* answer\\?", "a letter, then Enter")
             terminal.read(0.5)  # a question takes no keys at once
             terminal.send("d\r")
             terminal.wait(lambda _text: len(server.requests) == 3)

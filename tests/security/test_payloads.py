@@ -90,7 +90,7 @@ def converse(home: Path, work: Path, text: str, *, is_linear: bool) -> bytes:
     with ProviderServer(script) as server:
         argv = (*YOURTOOL, f"prompt {text}")
         with Terminal(argv, cwd=work, env={**env, **server.environment}) as terminal:
-            answer(terminal, "Run this command", "a", "allow once", is_linear=is_linear)
+            answer(terminal, "Run this command", "a", "Allow once", is_linear=is_linear)
             answer(terminal, "> out", "d", "deny", is_linear=is_linear)
             answer(terminal, "new\\.txt`?\\?", "d", "deny", is_linear=is_linear)
             terminal.wait("end of the first turn")
@@ -192,7 +192,7 @@ def browse(home: Path, work: Path, texts: list[str]) -> bytes:
             terminal.send("\x0f")
             terminal.wait(SURFACES["reasoning"])
             terminal.say("run it")
-            answer(terminal, SURFACES["tool arguments"], "a", "allow once", is_linear=False)
+            answer(terminal, SURFACES["tool arguments"], "a", "Allow once", is_linear=False)
             terminal.wait(SURFACES["live output"])
             terminal.wait(SURFACES["finished tool card"])
             answer(terminal, SURFACES["host of a question"], "d", "deny", is_linear=False)

@@ -67,9 +67,9 @@ NO_TEXT_OF_OTHERS = {
 }
 """Commands of the shell that `test_payloads.COMMANDS` has not, with the reason."""
 SHOWN = {
+    "AnswerList": "converse, browse: with the question",
     "Answers": "own labels and names of models",
     "ApprovalField": "test_approval.py: its text is that of the question",
-    "ApprovalOptions": "own labels only",
     "ApprovalPrompt": "converse, browse",
     "Banner": "converse: a notice of an error of a provider",
     "ChangesScreen": "visit: /diff",
@@ -99,7 +99,8 @@ SHOWN = {
     "PagedTranscript": "converse, browse, visit",
     "Transcript": "converse, browse, visit",
     "TreeScreen": "visit: /tree",
-    "TrustQuestion": "browse: files of a folder",
+    "TrustFiles": "browse: files of a folder",
+    "TrustQuestion": "the frame of its files and answers",
     "UrgentScreen": "the frame of the main screen",
     "WrappedWidget": "the frame of rows",
 }

@@ -18,7 +18,7 @@ from tests.provider_server import ProviderServer, Reply
 from tests.security.typist import NOTES, SIZES, WORDS
 
 UP, BACKSPACE, CTRL_U, ESC = "\x1b[A", "\x7f", "\x15", "\x1b"
-PASTES = ("yes", "a", "n\ny\na", "see https://example.org/a?n=y")
+PASTES = ("yes, please", "as is", "n\ny\na", "see https://example.org/a?n=y")
 QUIET = 1.2
 """Seconds without a key after which letters answer."""
 PERSONS = 2
@@ -82,13 +82,16 @@ class Person:
 
     def answer(self, question: Question) -> None:
         """Look at the question, and answer it."""
-        terminal, key = self.terminal, self.dice.choice((ESC, ESC, "d", "a", "n"))
-        terminal.wait(rf"{question.name}(?s:.*)\[n\]", "press a letter")
+        terminal, key = (
+            self.terminal,
+            self.dice.choice((ESC, ESC, "d", "a", "y", "1", "n", "3", "r")),
+        )
+        terminal.wait(rf"{question.name}(?s:.*)\[r\]", "a letter, then Enter")
         terminal.read(QUIET)
-        note = self.dice.choice(NOTES) if key == "n" else ""
-        self.notes[question.name] = None if key == "a" else note
+        note = self.dice.choice(NOTES) if key == "r" else ""
+        self.notes[question.name] = None if key in "ay1" else note
         terminal.send(key if key == ESC else f"{key}\r")
-        if key == "n":
+        if key == "r":
             terminal.wait("Enter denies")
             terminal.send(f"{note}\r")
 

@@ -7,8 +7,9 @@ changed command, nothing more and nothing less, and only until the person sees t
 Every other answer is unintended. All that the person types as text is, character by character, in
 the prompt, in one message, or in the note or command that it was meant for.
 
-A letter and Enter, a second after the last key at a question that was drawn a second ago, are an
-answer by the rules of the interface. Only then the person sends no message of a single letter.
+A word for an answer and Enter, a second after the last key at a question that was drawn a second
+ago, are an answer by the rules of the interface. Only then the person sends no message of that
+word, which is never sent while a question is open.
 
 The person is modelled after studies of typing: intervals with a lognormal distribution and a median
 of 0.07 to 0.25 seconds (Dhakal et al., "Observations on Typing from 136 Million Keystrokes", CHI
@@ -44,6 +45,7 @@ from yourtool.events.catalog import Event
 from yourtool.events.turns import TurnCancelled
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.questions.answer_words import is_answer_word
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.widgets.trust_question import TrustQuestion
@@ -68,16 +70,29 @@ DECISIONS = {
     "a": _ALLOW,
     "enter": _ALLOW,
     "y": _ALLOW,
+    "yes": _ALLOW,
+    "1": _ALLOW,
+    "11": _ALLOW,
+    "yy": _ALLOW,
+    "down": _ALLOW,
     "s": replace(_ALLOW, scope=Scope.SESSION),
     "w": replace(_ALLOW, scope=Scope.ALWAYS),
     "m": _ALLOW,
     "e": Decision(verdict=Verdict.EDIT),
     "d": _DENY,
+    "3": _DENY,
     "n": _DENY,
+    "nn": _DENY,
+    "no": _DENY,
+    "r": _DENY,
     "x": replace(_DENY, denies_rest=True),
     "escape": _DENY,
 }
-TRUST = {"t": "trust", "c": "decline", "q": "quit", "escape": "decline"}
+TRUST = {
+    **{"t": "trust", "y": "trust", "yes": "trust", "1": "trust", "down": "trust"},
+    **{"c": "decline", "n": "decline", "nn": "decline", "2": "decline", "escape": "decline"},
+    **{"q": "quit", "3": "quit"},
+}
 
 
 class Meaning(Struct, frozen=True):
@@ -309,6 +324,9 @@ class Typist:
         await self.press("enter")
         await asyncio.sleep(0)
         found = self.submitted[before:]
+        if not found and self._is_answer(expected) and not self.chat.prompt.text:
+            self.line = ""  # it is not sent while a question is open
+            return
         if found != ([expected] if expected.strip() else []):
             self.desk.findings.lost.append(f"{expected!r} became {found}: {self.desk.recent}")
         self.line = ""
@@ -345,8 +363,8 @@ class Typist:
     async def write(self) -> None:
         """Write a message; send it, mostly."""
         text = self.compose()
-        if len(text) == 1 and (self.desk.asks_trust or self._has_seen_question()):
-            text = "ok"  # one letter would be an answer
+        if self._is_answer(text) and (self.desk.asks_trust or self._has_seen_question()):
+            text = "go on"  # a word alone would be an answer
         if len(text) > 1 and self.dice.random() < 0.1:
             await self.burst(text)
             self.line += text
@@ -457,16 +475,20 @@ class Typist:
             return
         key = self.dice.choice([*TRUST])
         self.desk.meant[question] = Meaning(key, is_about_trust=True)
-        await self.press(key)
-        if key != "escape":
+        for each in (key,) if key in ("escape", "down") else key:
+            await self.press(each)
+        if key not in ("escape", "nn"):
             await self._confirm()
         await asyncio.sleep(self.dice.uniform(1, 1.5))
         self.desk.meant.pop(question, None)
         # Esc that came too early stopped the turn: what waited is in the prompt
         await self.clear("", key, *self.taken_back, *self.submitted)
 
+    def _is_answer(self, text: str) -> bool:
+        return is_answer_word(text, self.chat.approval_prompt.answers.letters)
+
     def _has_seen_question(self) -> bool:
-        """Whether a message of one letter would be an answer, by the rules."""
+        """Whether a message that is only an answer would be one, by the rules."""
         now, question = asyncio.get_running_loop().time(), self.chat.approval_prompt.confirmation
         return (
             question is not None and now >= max(self.pressed_at, self.desk.drawn_at) + LOOK_SECONDS
@@ -478,18 +500,20 @@ class Typist:
     async def answer(self, question: Confirmation) -> None:
         """Press the key of an answer; write what belongs to it."""
         panel, desk = self.chat.approval_prompt, self.desk
-        keys = [each.letter for each in panel.options.options]
-        keys += ["escape", *(["enter", "y"] if panel.enter_approves else [])]
+        keys = [each.letter for each in panel.answers.answers]
+        keys += ["escape", "y", "yes", "yy", "1", "11", "3", "n", "no", "nn"]
+        keys += ["enter"] if panel.enter_approves else ["down"]
         key = self.dice.choice(keys)
-        texts = {"n": NOTES, "m": NOTES, "e": COMMANDS}.get(key, ("",))
+        texts = {"r": NOTES, "m": NOTES, "e": COMMANDS}.get(key, ("",))
         meant = Meaning(key, self.dice.choice(texts))
         several = [each for each, _ in panel._questions._entries] if key == "x" else [question]
         for each in several:
             desk.meant[each.id] = meant
         desk.remember(f"MEANS {meant} for {question.id}")
         sent = len(self.submitted)
-        await self.press(key)
-        if key not in ("enter", "escape"):
+        for each in (key,) if key in ("enter", "escape", "down") else key:
+            await self.press(each)
+        if key not in ("enter", "escape", "yy", "nn", "11"):
             if self.dice.random() < 0.1:
                 await self._withdraw(several)
                 return
@@ -517,11 +541,11 @@ class Typist:
         await asyncio.sleep(self.dice.uniform(0.1, 3))
         await self.press("backspace")
         await asyncio.sleep(REACTION_SECONDS)
-        await self.clear("")
+        await self.clear(self.chat.prompt.text)
 
     async def _write(self, meant: Meaning) -> str:
         """Write what belongs to an answer; return it, empty if its field did not open."""
-        if meant.key not in ("n", "m", "e"):
+        if meant.key not in ("r", "m", "e"):
             return ""
         await asyncio.sleep(self.dice.uniform(0.3, 1.5))
         if not self.chat.approval_prompt.has_class("-noting"):

@@ -64,6 +64,7 @@ def test_only_tools_with_paths_have_paths_as_their_subject():
         "process_stop",
         "update_plan",
         "propose_plan",
+        "ask_user",
     ]
     assert Toolbox([sample, loose]).subject_kinds == {
         "sample": "path",
@@ -117,4 +118,5 @@ def test_built_in_tools_have_the_effects_that_decide_on_approvals():
         "update_plan": SideEffects.NONE,
         "delegate": SideEffects.NONE,
         "propose_plan": SideEffects.NONE,
+        "ask_user": SideEffects.NONE,
     }

@@ -283,6 +283,7 @@ async def test_message_sent_during_a_turn_is_queued(home, tmp_path):
     waiting = Waiting(full_reply("Hello."), turn_end())
     session = FakeSession(waiting.script, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
+    app.chat.runner.enter = "queue"
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "one")

@@ -11,6 +11,7 @@ from yourtool.effects import (
     Confirmation,
     Consequences,
     Preview,
+    SandboxOffer,
     SideEffects,
     Subject,
     TrustOffer,
@@ -18,7 +19,12 @@ from yourtool.effects import (
 from yourtool.tui.diff.rows import Diff
 from yourtool.tui.lines.styled_lines import find_breaks, wrap_pieces
 from yourtool.tui.questions.approval_lines import approval_line, approval_pieces
-from yourtool.tui.questions.approval_text import approval_details, approval_title, is_sentence
+from yourtool.tui.questions.approval_text import (
+    approval_details,
+    approval_options,
+    approval_title,
+    is_sentence,
+)
 from yourtool.tui.widgets.preview import preview_rows, quote_lines
 
 SIGNS = st.sampled_from(
@@ -133,16 +139,13 @@ def test_question_names_what_would_happen(parts, words):
     assert is_named or "Allow t? (network)" in words
 
 
-def test_path_and_rule_have_one_line_each():
-    preview = Preview(kind="diff", body="", paths=("a, b", "c\ns, w allow: x", "d "))
-    question = Confirmation(
-        id="c", kind="tool", title="t", preview=preview, rules=("shell(x)\na protected place",)
-    )
+def test_path_has_one_line_whatever_is_in_it():
+    preview = Preview(kind="diff", body="", paths=("a, b", "c\nw: Allow x", "d "))
+    question = Confirmation(id="c", kind="tool", title="t", preview=preview, rules=("shell(x)",))
     assert [row.text for row in preview_rows(question, 80)] == [
         "changes: a, b",
-        "changes: c\\u{a}s, w allow: x",
+        "changes: c\\u{a}w: Allow x",
         "changes: d\\u{20}",
-        "s, w allow: shell(x)\\u{a}a protected place",
     ]
 
 
@@ -160,41 +163,48 @@ def test_question_about_a_command_has_the_same_lines_with_and_without_a_rule():
     preview = Preview(kind="command", body="make")
     asked = Confirmation(id="c", kind="tool", title="shell", preview=preview)
     assert approval_details(asked) == []
-    assert approval_details(replace(asked, rules=("shell(make)",))) == ["s, w allow: shell(make)"]
+    assert approval_details(replace(asked, rules=("shell(make)",))) == []
 
 
-def test_every_offered_rule_and_the_reason_for_none_have_a_line():
+def get_label(asked, letter, **options):
+    """Return what an answer says, beside its letter."""
+    options = approval_options(asked, **options)
+    return next((each.label for each in options if each.letter == letter), None)
+
+
+def test_every_offered_rule_and_the_reason_for_none_are_written_out():
     asked = Confirmation(id="c", kind="tool", title="t", rules=("shell(a)", "shell(b)"))
-    assert approval_details(asked) == ["s, w allow: shell(a)", "s, w allow: shell(b)"]
+    assert get_label(asked, "w") == "Allow `a`; `b` in this folder, from now on"
     none = replace(asked, rules=(), no_rule_reason="`git` runs other programs")
+    assert get_label(none, "w") is None
     assert approval_details(none) == ["no rule for it: `git` runs other programs"]
 
 
 @pytest.mark.req("R-CONF-04")
-def test_rules_for_more_than_one_command_are_in_words_and_one_exact_rule_as_it_is():
+def test_rules_for_more_than_one_command_are_in_words():
     rules = ("shell(git add *)", "shell(git commit *)", "shell(make)", "shell(FOO=1 make *)")
     exact = ("shell(git add -A)", "shell(git commit -m 'a *')")
     asked = Confirmation(id="c", kind="tool", title="t", rules=rules, exact_rules=exact)
-    lasting = [
-        "s, w allow: every `git add`, `git commit`, `FOO=1 make`",
-        "s, w allow: shell(make)",
-    ]
-    assert approval_details(asked) == [
-        "l allows only these 2 commands, as they are here", *lasting,
-    ]  # fmt: skip
-    one = approval_details(replace(asked, exact_rules=exact[1:]))
-    assert one == ["l allows only: shell(git commit -m 'a *')", *lasting]
-    assert not any(map(is_sentence, one))
+    words = "every `git add`, `git commit`, `FOO=1 make`; `make`"
+    assert get_label(asked, "w") == f"Allow {words} in this folder, from now on"
+    assert get_label(asked, "l") == "only these 2 commands always"
+    assert get_label(replace(asked, exact_rules=exact[1:]), "l") == "this line always"
 
 
-def test_exact_rule_that_only_repeats_a_long_command_is_not_written_out():
-    command = f"touch {' '.join(f'file{each}' for each in range(100))}"
-    preview = Preview(kind="command", body=command)
-    exact = (f"shell({command})",)
-    asked = Confirmation(id="c", kind="tool", title="shell", preview=preview, exact_rules=exact)
-    assert "l allows only this command, as it is here" in approval_details(asked)
-    other = replace(asked, exact_rules=(f"shell({command} last)",))
-    assert f"l allows only: shell({command} last)" in approval_details(other)
+@pytest.mark.req("R-CONF-04")
+def test_answer_that_is_long_or_one_of_several_is_explained_above():
+    long = tuple(f"shell({'x' * 40}{each} *)" for each in range(4))
+    asked = Confirmation(id="c", kind="tool", title="shell", rules=long)
+    [line] = approval_details(asked)
+    assert line.startswith("w: Allow every `xxx") and line.endswith("in this folder, from now on")
+    assert get_label(asked, "w") == "always"
+    assert get_label(asked, "w", spells_all=True) == line.removeprefix("w: ")
+    assert not is_sentence(line)
+    offer = SandboxOffer(folder="/work", accept=lambda: None)
+    both = replace(asked, rules=("shell(make *)",), sandbox=offer)
+    assert approval_details(both) == ["w: Allow every `make` in this folder, from now on"]
+    [contained, _] = approval_details(both, spells=False)
+    assert contained.startswith("i: Allow every command that stays in the sandbox, in /work")
 
 
 @pytest.mark.req("T29")
@@ -223,14 +233,11 @@ def test_reason_of_a_question_is_broken_between_words():
     assert "would   exceed" in preview_rows(spaces, 44).__next__().text
 
 
-def test_offer_of_trust_is_broken_between_words():
+def test_offer_of_trust_names_the_folder_and_its_files():
     trust = TrustOffer(folder="/home/me/work", files=("AGENTS.md (2 KiB)",), accept=lambda: True)
-    asked = replace(call(), trust=trust)
-    rows = [row.text for row in preview_rows(asked, 60)]
-    assert [row.strip() for row in rows[-2:]] == [
-        "needs no approval in a trusted folder; f trusts",
-        "/home/me/work and uses AGENTS.md (2 KiB)",
-    ]
+    assert get_label(replace(call(), trust=trust), "f") == (
+        "Trust /home/me/work, where this needs no approval then, and use AGENTS.md (2 KiB)"
+    )
 
 
 def test_question_of_a_worker_starts_with_its_name():

@@ -157,6 +157,7 @@ class Busy:
         script = [turn_start("go"), self.tools, TakeMessages(), self.end, *turn("go", "Done.")[1:]]
         self.session = FakeSession(script, turn("next", "Ok."), workspace=workspace)
         self.app, _ = app_of(home, self.session)
+        self.app.chat.runner.enter = "queue"
 
     @asynccontextmanager
     async def run(self, size=(80, 24)):
@@ -199,6 +200,42 @@ async def test_message_to_the_running_turn_appears_after_the_tool_call(busy):
         assert "After the next tool call" not in screen_text(busy.app)
         busy.end.set()
         await until(pilot, lambda: busy.session.sent == ["go", "then test"])
+
+
+async def test_enter_steers_the_running_turn_and_other_keys_queue(busy):
+    busy.app.chat.runner.enter = "steer"
+    async with busy.run() as pilot:
+        assert "Enter steers · Alt+Enter queues" in screen_text(busy.app)
+        await say(pilot, "use pathlib")
+        await type_and_press(pilot, "then test", "alt+enter")
+        await type_and_press(pilot, "then commit", "tab")
+        assert busy.lists == (["use pathlib"], ["then test", "then commit"])
+
+
+async def test_enter_keeps_the_order_after_what_waits_for_the_end_of_the_turn(busy):
+    busy.app.chat.runner.enter = "steer"
+    async with busy.run() as pilot:
+        await say(pilot, "/new")
+        await say(pilot, "in the new session")
+        assert busy.lists == ([], ["/new", "in the new session"])
+
+
+async def test_message_that_a_running_turn_cannot_take_waits_for_its_end(busy):
+    busy.app.chat.runner.enter = "steer"
+    async with busy.run() as pilot:
+        await say(pilot, "@gpt what do you think")
+        assert busy.lists == ([], ["@gpt what do you think"])
+
+
+async def test_alt_enter_is_a_new_line_and_tab_leaves_while_nothing_runs(home, tmp_path):
+    app, _ = app_of(home, FakeSession(turn("go", "Done."), workspace=tmp_path))
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, "a", "alt+enter", "b")
+        assert app.chat.prompt.text == "a\nb"
+        await press(pilot, "tab")
+        assert app.focused is app.chat.transcript
+        assert app.chat.prompt.text == "a\nb"
 
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)], ids=str)

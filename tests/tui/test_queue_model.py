@@ -75,6 +75,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.session = SteppedSession(None)
         self.display = FakeDisplay()
         self.runner = TurnRunner(self.display, PendingAttachments(lambda _: None))
+        self.runner.enter = "queue"
         self.input = PromptInput(self.runner, lambda _: None)
         self.runner.set_session(self.session)
         self.steering, self.waiting = [], []
@@ -141,7 +142,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def steer(self) -> None:
         text = self.new_text()
-        self.act(self.input.submit, Draft(text), steers=True)
+        self.act(self.input.submit, Draft(text), "steer")
         if self.running:
             self.steering.append(text)
         else:

@@ -43,15 +43,22 @@ def opened(home, tmp_path):
 
 
 async def until_asked(pilot, clock):
-    await until(pilot, lambda: "[t] trust" in screen_text(pilot.app))
+    await until(pilot, lambda: "[t] Trust" in screen_text(pilot.app))
     await settle(pilot)
+    await pause(pilot, clock)
+
+
+async def pause(pilot, clock):
+    """Let a second pass, and run the action of the timer."""
     clock.now += 1
+    pilot.app.chat.trust_question.arm_when_safe()
+    await settle(pilot)
 
 
 async def answer(pilot, clock, key):
     await press(pilot, key, "enter")
     clock.now += 1
-    await until(pilot, lambda: "[t] trust" not in screen_text(pilot.app))
+    await until(pilot, lambda: "[t] Trust" not in screen_text(pilot.app))
     await settle(pilot)
 
 
@@ -64,7 +71,7 @@ async def test_question_shows_what_would_be_used(opened, size):
         text = screen_text(app)
         assert "Trust this folder?" in text
         assert "AGENTS.md 12 bytes, 1 hidden" in text
-        assert all(label in text for label in ("[t] trust", "[c] continue without", "[q] quit"))
+        assert all(label in text for label in ("[t] Trust", "[c] Continue without", "[q] Quit"))
         assert "waiting for your answer" in text
         assert app.chat.session is None, "nothing is sent before the answer"
         await answer(pilot, clock, "t")
@@ -195,7 +202,7 @@ async def test_servers_that_wait_after_the_answer_or_start_later_are_named(opene
 async def test_text_that_is_being_typed_is_no_answer_and_none_is_lost(opened):
     app, session, clock = opened()
     async with app.run_test() as pilot:
-        await until(pilot, lambda: "[t] trust" in screen_text(app))
+        await until(pilot, lambda: "[t] Trust" in screen_text(app))
         await press(pilot, *"tcq")  # too soon after it appeared
         assert app.chat.prompt.text == "tcq"
         clock.now += 1
@@ -207,7 +214,7 @@ async def test_text_that_is_being_typed_is_no_answer_and_none_is_lost(opened):
         clock.now += 1
         await settle(pilot)
         assert app.chat.prompt.text == "tell"
-        assert "[t] trust" in screen_text(app)
+        assert "[t] Trust" in screen_text(app)
         assert not is_trusted(session.workspace)
 
 
@@ -215,22 +222,21 @@ async def test_other_keys_are_no_answer(opened):
     app, session, clock = opened()
     async with app.run_test() as pilot:
         await until_asked(pilot, clock)
-        for key in ("enter", "y", "space", "tab"):
-            clock.now += 1
+        for key in ("enter", "y", "space", "4"):
+            await pause(pilot, clock)
             await press(pilot, key)
-            clock.now += 1
-            await settle(pilot)
-            assert "[t] trust" in screen_text(app), key
-            assert ("first press t, c or q" in screen_text(app)) == (key == "enter")
+            await pause(pilot, clock)
+            assert "[t] Trust" in screen_text(app), key
         assert not is_trusted(session.workspace)
 
 
-@pytest.mark.parametrize("key", ["escape", "c"])
-async def test_escape_continues_without(opened, key):
+@pytest.mark.parametrize("keys", [["escape"], ["c"], ["n"], ["2"], [*"no"], ["down", "tab"]])
+async def test_escape_and_words_for_no_continue_without(opened, keys):
     app, session, clock = opened()
     async with app.run_test() as pilot:
         await until_asked(pilot, clock)
-        await answer(pilot, clock, key)
+        await press(pilot, *keys[:-1])
+        await answer(pilot, clock, keys[-1])
         await until(pilot, lambda: app.chat.session is session)
         assert not is_trusted(session.workspace)
 
@@ -253,7 +259,7 @@ async def test_message_sent_before_the_answer_is_not_shown_as_waiting_for_a_turn
         await settle(pilot)
         assert "Waiting to be sent: Up edits" in screen_text(app)
         assert "After this turn" not in screen_text(app)
-        clock.now += 1
+        await pause(pilot, clock)
         await answer(pilot, clock, "c")
         await until(pilot, lambda: session.sent == ["go on"])
 
@@ -294,7 +300,7 @@ async def test_path_of_the_folder_does_not_control_the_terminal(home, tmp_path):
 
     app = YourtoolApp(opens)
     async with app.run_test(size=(200, 50)) as pilot:
-        await until(pilot, lambda: "[t] trust" in screen_text(app))
+        await until(pilot, lambda: "[t] Trust" in screen_text(app))
         text = screen_text(app)
         assert "w␛]52;c;aGk=␇\\u{202e}\\u{e0041}[bold]\\x9b2J" in text
         assert not any(char in text for char in "\x1b\x07\u202e\U000e0041\x9b")

@@ -180,7 +180,7 @@ async def asked(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: panel.confirmation is not None)
     await settle(pilot)
     pilot.app.clock.seconds += 1
-    await until(pilot, lambda: panel.options.accepts_letters)
+    await until(pilot, lambda: panel.answers.is_ready)
 
 
 async def answered(pilot: Pilot[Any]) -> None:

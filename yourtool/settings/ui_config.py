@@ -14,6 +14,10 @@ FileMentions: TypeAlias = Literal["attach", "mention"]
 """What happens with a file that a prompt mentions."""
 
 
+EnterKey: TypeAlias = Literal["steer", "queue"]
+"""What Enter does while a turn runs."""
+
+
 class UiConfig(Struct, frozen=True):
     """The terminal interface."""
 
@@ -26,9 +30,16 @@ class UiConfig(Struct, frozen=True):
         ),
     ] = False
     reduced_motion: Annotated[bool, Meta(description="Show no animation and no spinner.")] = False
+    enter: Annotated[
+        EnterKey,
+        Meta(
+            description="What Enter does while a turn runs: give the message to it (`steer`), or"
+            " send it afterwards (`queue`)."
+        ),
+    ] = "steer"
     enter_approves: Annotated[
         bool,
-        Meta(description="In an approval prompt, `Enter` without a letter allows the call once."),
+        Meta(description="In an approval prompt, allowing the call once is marked at first."),
     ] = False
     vim: Annotated[bool, Meta(description="Vim's modes and keys in the prompt.")] = False
     status: Annotated[

@@ -56,6 +56,7 @@ ALIASES: Mapping[str, ToolAlias] = {
     "update_plan": ToolAlias(("TodoWrite", "write_todos"), (FieldAlias("steps", "todos"),)),
     "delegate": ToolAlias(("Task", "Agent"), (FieldAlias("task", "prompt"),)),
     "propose_plan": ToolAlias(("ExitPlanMode",)),
+    "ask_user": ToolAlias(("AskUserQuestion",)),
 }
 _EDIT_FIELDS = {"old": "old_string", "new": "new_string"}
 _NO_ALIAS = ToolAlias(())
@@ -116,6 +117,7 @@ _SHARED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "grep": ("pattern",),
     "fetch_url": ("url",),
     "propose_plan": ("plan",),
+    "ask_user": ("questions",),
 }
 """Fields that others have under the same name, so a changed call that lacks one has none."""
 

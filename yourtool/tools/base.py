@@ -102,8 +102,14 @@ class ToolOutput(Struct, frozen=True):
     """A hint to end the turn without another request; effective if all calls of a reply set it."""
 
 
-AskText: TypeAlias = Callable[[str, str], Awaitable[str | None]]
-"""Asks the user, with a title of one line and details; returns None if the user declines."""
+class AskText(Protocol):
+    """Asks the user, with a title of one line, details and perhaps answers to choose from."""
+
+    def __call__(
+        self, title: str, details: str, choices: tuple[str, ...] = ()
+    ) -> Awaitable[str | None]:
+        """Return the answer; None if the user declines."""
+        ...
 
 
 class Delegator(Protocol):

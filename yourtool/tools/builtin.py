@@ -5,6 +5,7 @@ from yourtool.tools.commands.shell import shell
 from yourtool.tools.edits.edit import edit_file, write_file
 from yourtool.tools.edits.patch import apply_patch
 from yourtool.tools.files.files import list_dir, read_file
+from yourtool.tools.guidance.ask_user import ask_user
 from yourtool.tools.guidance.delegate import delegate
 from yourtool.tools.guidance.plan import update_plan
 from yourtool.tools.guidance.plan_proposal import propose_plan
@@ -31,6 +32,7 @@ def default_toolbox(*, delegates: bool = True) -> Toolbox:
             build_fetch_url(),
             update_plan,
             propose_plan,
+            ask_user,
             *((delegate,) if delegates else ()),
         )
     )

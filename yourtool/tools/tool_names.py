@@ -32,6 +32,7 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
         "exec_command", "powershell", "run_in_terminal",
     ),
     "fetch_url": ("fetch", "web_fetch", "curl", "wget", "browse", "open_url", "http_get"),
+    "ask_user": ("question", "ask", "ask_question", "request_user_input", "ask_followup_question"),
     "update_plan": ("todo", "todos", "todo_write", "plan", "write_todos", "update_todos"),
 }  # fmt: skip
 

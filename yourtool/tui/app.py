@@ -142,6 +142,7 @@ class YourtoolApp(SlowTerminalApp):
         self.set_keymap(use_keymap(settings))
         self.chat.status_line.items = settings.status
         self.chat.approval_prompt.enter_approves = settings.enter_approves
+        self.chat.runner.enter = settings.enter
         self._leaves_scrollback = settings.scrollback_on_exit
 
     def get_default_screen(self) -> Screen[None]:

@@ -53,10 +53,9 @@ async def test_question_about_an_edit_names_each_answer(bench):
     await write(bench, user, "app.py")
     [asked] = user.asked
     letters = [each.letter for each in approval_options(asked)]
-    assert letters == ["a", "s", "w", "m", "e", "d", "n"]
+    assert letters == ["a", "s", "d", "w", "p", "m", "e", "r"]
     assert approval_details(asked) == [
-        "s allows every edit of a file in the workspace, until this session ends",
-        "w allows: write_file(app.py)",
+        "w: Allow `write_file(app.py)` in this folder, from now on",
     ]
 
 

@@ -56,13 +56,13 @@ def command(body="git push", rules=("shell(git push)",)):
 
 
 async def test_network_is_offered_as_numbered_answers():
-    questions, _, written = ask("3")
+    questions, _, written = ask("4")
     offer = NetworkOffer(hosts=("a.example",), outside=("npm view *",))
     answer = await questions.confirm(replace(command(rules=()), network=offer))
     assert answer.network is NetworkAnswer.HOSTS
     shown = "".join(written)
-    assert '"always outside" runs every `npm view` outside the sandbox from now on' in shown
-    assert "lets all commands in this folder reach a.example" in shown
+    assert "2. Run every `npm view` outside the sandbox from now on, with all" in shown
+    assert "4. Let all commands in this folder, not only this one, reach a.example" in shown
 
 
 async def test_questions_of_workers_are_asked_one_after_the_other_with_their_names():
@@ -72,7 +72,7 @@ async def test_questions_of_workers_are_asked_one_after_the_other_with_their_nam
     assert [each.verdict for each in answers] == [Verdict.ALLOW, Verdict.ALLOW]
     shown = "".join(written)
     first, second = shown.index("worker 1: Run"), shown.index("worker 2: Run")
-    assert first < shown.index("1. allow once") < second
+    assert first < shown.index("1. Allow once") < second
 
 
 @pytest.mark.req("R-TUI-23")
@@ -84,13 +84,13 @@ async def test_only_the_number_of_an_answer_allows_a_call():
     assert not any(lines.safe)
     shown = "".join(written)
     assert shown.startswith("Question: Run this command?\n")
-    assert shown.index("git push") < shown.index("1. allow once") < shown.index("deny")
-    assert "Rule of a lasting answer: shell(git push)" in shown
+    assert shown.index("git push") < shown.index("1. Allow once") < shown.index("Deny")
+    assert "Rule of a lasting answer: `git push`" in shown
 
 
 async def test_text_of_a_call_cannot_imitate_lines_or_drive_the_terminal():
     questions, _, written = ask("1")
-    await questions.confirm(command("ls\x1b[2J\r\u202e1. allow once", rules=()))
+    await questions.confirm(command("ls\x1b[2J\r\u202e1. Allow once", rules=()))
     shown = "".join(written)
     assert not {"\x1b", "\r", "\u202e"} & set(shown)
 
@@ -102,7 +102,7 @@ async def test_what_a_command_would_delete_is_read_before_the_command():
     await questions.confirm(replace(command("rm -r *"), consequences=found))
     shown = "".join(written)
     assert "warning: `rm` deletes .git/\n`rm` deletes 2 files: a\\u{1b}, b\n" in shown
-    assert shown.index("warning") < shown.index("rm -r *") < shown.index("1. allow once")
+    assert shown.index("warning") < shown.index("rm -r *") < shown.index("1. Allow once")
 
 
 async def test_note_of_a_denial_reaches_the_model():
@@ -140,9 +140,8 @@ async def test_all_in_the_sandbox_is_offered_in_words_with_a_number():
     asked = replace(command(), sandbox=offer)
     _, _, written = shown = ask("1")
     await shown[0].confirm(asked)
-    line = '"all in the sandbox" allows every command that stays in the sandbox, in /home/me/work: '
-    assert line in "".join(written)
-    questions, *_ = ask(number_of(written, "all in the sandbox"))
+    label = "Allow every command that stays in the sandbox, in /home/me/work: no network,"
+    questions, *_ = ask(number_of(written, f"{label} no changes elsewhere"))
     decision = await questions.confirm(asked)
     assert (decision.verdict, decision.allows_contained) == (Verdict.ALLOW, True)
 
@@ -172,7 +171,7 @@ async def test_rules_are_shown_with_examples_and_changed_before_they_are_stored(
     question = replace(command(), describe_rule=describe)
     _, _, written = shown = ask("1")
     await shown[0].confirm(question)
-    always = number_of(written, "always")
+    always = number_of(written, "change the rule")
     questions, _, written = ask(always, "1", always, "2", "x", "3", "2", "shell(git log*)", "3")
     decision = await questions.confirm(question)
     assert (decision.scope, decision.rules) == (Scope.ALWAYS, ("shell(git log*)",))
@@ -189,13 +188,13 @@ async def test_wider_rule_is_written_with_a_sign_and_not_stored_with_it():
     question = replace(command(), describe_rule=describe, wider_rules=("shell(git*)",))
     _, _, written = shown = ask("1")
     await shown[0].confirm(question)
-    always = number_of(written, "always")
+    always = number_of(written, "change the rule")
     questions, _, written = ask(always, "3")
     decision = await questions.confirm(question)
     assert decision.rules == question.rules
     assert "# shell(git*)\nallows" in (text := "".join(written))
     assert "without #, shell(git*) allows (shell(git*))" in text
-    assert "w can also allow" not in text
+    assert "p can also allow" not in text
 
 
 @pytest.mark.req("R-LOOP-13")

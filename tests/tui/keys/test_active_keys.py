@@ -11,7 +11,7 @@ from yourtool.tui.screens.report import ReportScreen
 
 KEYS = {
     "chat": {"mode": "f2", "keys": "f1", "folds": []},
-    "prompt": {"send": "alt+enter", "newline": "enter"},
+    "prompt": {"send": "alt+enter", "newline": "enter", "queue": []},
     "transcript": {"copy": "y"},
 }
 

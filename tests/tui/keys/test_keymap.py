@@ -94,7 +94,7 @@ def test_swapped_keys_are_no_conflict():
             "`ui.keys.chat.keys`: `/` starts a prompt; use another sign, or add `ctrl+` or `alt+`",
         ),
         ("chat.interrupt = []", "`ui.keys.chat.interrupt`: needs at least one key"),
-        ('approval.enter = "x"', "`ui.keys.approval.enter`: its keys cannot be changed"),
+        ('approval.choose = "x"', "`ui.keys.approval.choose`: its keys cannot be changed"),
     ],
 )
 def test_mistake_has_no_effect_and_is_reported_with_the_way_out(toml, problem):
@@ -132,7 +132,7 @@ def test_answers_can_be_other_characters():
         'approval.once = "y"\napproval.session = "1"\napproval.deny = "n"\napproval.note = "g"'
     )
     assert keymap.problems == ()
-    changed = {"y": "a", "1": "s", "w": "w", "f": "f", "i": "i", "n": "d", "g": "n"}
+    changed = {"y": "a", "1": "s", "w": "w", "f": "f", "i": "i", "n": "d", "g": "r", "p": "p"}
     others = {"l": "l", "m": "m", "e": "e", "x": "x", "o": "o", "h": "h", "t": "t"}
     assert keymap.answers == {**changed, **others}
 

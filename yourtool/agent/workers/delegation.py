@@ -40,7 +40,7 @@ from yourtool.tools.processes.output import CommandOutput
 from yourtool.tools.toolset import Toolbox
 
 _log = logging.getLogger(__name__)
-_NOT_FOR_WORKERS = frozenset({"propose_plan", "update_plan", LOAD_SKILL, REMEMBER})
+_NOT_FOR_WORKERS = frozenset({"ask_user", "propose_plan", "update_plan", LOAD_SKILL, REMEMBER})
 """Tools about the plans of the session, which a worker does not make."""
 _OFFERS_NOTHING: Mapping[str, Any] = {
     "rules": (), "describe_rule": None, "trust": None, "sandbox": None, "offers_edits": False

@@ -85,9 +85,9 @@ _FIXED: Mapping[str, tuple[Option, ...]] = {
         Option("once", "Leave it waiting in the background", "allow_once", _ALLOW),
         Option("deny", "Stop the command", "reject_once", _DENY),
     ),
-    "question": (Option("deny", "Do not answer", "reject_once", _DENY),),
 }
 """The answers of the kinds that are not about a call; a client cannot give a text."""
+_NO_ANSWER = Option("deny", "Do not answer", "reject_once", _DENY)
 
 
 class Questions:
@@ -110,11 +110,18 @@ class Questions:
         return next((each.decision for each in options if each.id == chosen), UNANSWERED)
 
 
+def _to_option(choice: str) -> Option:
+    decision = Decision(verdict=Verdict.ALLOW, typed=choice)
+    return Option(f"choose {choice}", escape_line(choice), "allow_once", decision)
+
+
 def build_options(question: Confirmation) -> tuple[Option, ...]:
     """Return the answers to a question."""
     kind = "input" if question.kind == "password" else question.kind
     if kind in _FIXED:
         return _FIXED[kind]
+    if kind == "question":
+        return (*map(_to_option, question.choices), _NO_ANSWER)
     network = () if question.network is None else tuple(_iter_network(question.network))
     sandbox = () if question.sandbox is None else (_build_sandbox_option(question.sandbox),)
     edits = (_EDITS,) if question.offers_edits else ()

@@ -47,7 +47,7 @@ class Questions:
 
     async def _confirm(self, confirmation: Confirmation) -> Decision:
         details = _describe(confirmation)
-        options = approval_options(confirmation)
+        options = approval_options(confirmation, spells_all=True)
         if len(details) > _MAX_LINES:
             options = tuple(option for option in options if not option.allows)
             details = [*details[:_MAX_LINES], f"{len(details) - _MAX_LINES:,} more lines: too long"]
@@ -56,7 +56,7 @@ class Questions:
             self._speaker.write(line)
         if confirmation.kind == "password":  # what is typed here is visible
             options = tuple(option for option in options if option.entry is None)
-        labels = [option.label for option in options]
+        labels = [escape_line(option.label) for option in options]
         while True:
             option = options[await self._pick(labels, is_safe=False)]
             if (decision := await self._complete(option, confirmation)) is not None:

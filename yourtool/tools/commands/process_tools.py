@@ -22,7 +22,7 @@ MAX_INPUT_CHARACTERS = 1_000
 _ANSWER_SECONDS = 1
 """How long a call waits for the answer to what it typed."""
 
-_Id = Annotated[str, Meta(min_length=1, description="Such as `p1`.")]
+_Id = Annotated[str, Meta(min_length=1)]
 
 
 class ProcessOutput(Args, frozen=True):
@@ -87,7 +87,7 @@ async def process_input(args: ProcessInput, context: ToolContext) -> ToolOutput:
 
 @tool(SideEffects.NONE)
 async def process_stop(args: ProcessStop, context: ToolContext) -> ToolOutput:
-    """End a background process; returns the rest of its output."""
+    """End a background process; returns its output."""
     process = context.processes.get(args.id)
     await process.stop()
     return await describe_process(process, context)

@@ -26,14 +26,14 @@ from yourtool.tools.workspace.encoding import Encoding, detect_encoding, to_lf
 class WriteFile(Args, frozen=True):
     """Arguments of `write_file`."""
 
-    path: Annotated[str, Meta(description="Relative to the workspace.")]
+    path: str
     content: Annotated[str, Meta(description="The complete new content.")]
 
 
 class EditFile(Args, frozen=True):
     """Arguments of `edit_file`."""
 
-    path: Annotated[str, Meta(description="Relative to the workspace.")]
+    path: str
     edits: Annotated[
         tuple[Edit, ...],
         Meta(min_length=1, description="Applied in order."),
@@ -68,10 +68,7 @@ def _preview_change(args: EditFile, context: ToolContext) -> Preview:
 
 @tool(SideEffects.WRITE, preview=_preview_write, records_changes=True)
 async def write_file(args: WriteFile, context: ToolContext) -> ToolOutput:
-    """Create a file or replace all of its content; missing parent directories are created.
-
-    An existing file keeps its mode, encoding and line endings. To change part of a file, edit it.
-    """
+    """Create a file, with its directories, or replace all of its content."""
     change = await apply_change(lambda: _compute_write(args, context), args.path, context)
     return await context.run_in_thread(_build_output, change)
 
@@ -81,8 +78,7 @@ async def edit_file(args: EditFile, context: ToolContext) -> ToolOutput:
     """Replace exact text in one file; either all edits are applied or none.
 
     Each `old` must occur exactly once, so include enough surrounding lines, unless `replace_all` is
-    set. Put all edits of one file into one call. Read the file first, and omit the line numbers
-    that `read_file` adds.
+    set. Read the file first, and omit the line numbers that `read_file` adds.
     """
     change = await apply_change(lambda: _compute_edit(args, context), args.path, context)
     return await context.run_in_thread(_build_output, change)

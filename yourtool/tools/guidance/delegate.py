@@ -27,7 +27,7 @@ Tier: TypeAlias = Literal["", "fast", "balanced", "deep"]
 class FileReference(Struct, frozen=True, forbid_unknown_fields=True):
     """A file that the worker reads itself."""
 
-    path: Annotated[str, Meta(description="Relative to the workspace.")]
+    path: str
     lines: Annotated[str, Meta(description="Such as `10-40`; empty: all.")] = ""
 
 
@@ -38,16 +38,16 @@ class Delegate(Args, frozen=True):
         str,
         Meta(
             min_length=1,
-            description="All the worker gets: the task, and what to report.",
+            description="All that the worker gets.",
         ),
     ]
     files: Annotated[tuple[FileReference, ...], Meta(max_length=50)] = ()
     notes: Annotated[tuple[str, ...], Meta(max_length=20, description="Findings that matter.")] = ()
-    tier: Annotated[Tier, Meta(description="Which kind of model; empty: yours.")] = ""
+    tier: Annotated[Tier, Meta(description="Of its model; empty: yours.")] = ""
     allowed_tools: Annotated[
         tuple[str, ...], Meta(max_length=50, description="Empty: all of yours.")
     ] = ()
-    max_tokens: Annotated[int, Meta(ge=0, description="For all its requests; 0: the default.")] = 0
+    max_tokens: Annotated[int, Meta(ge=0, description="0: the default.")] = 0
     output_schema: Annotated[
         dict[str, Any], Meta(description="JSON Schema of the report, if it is JSON.")
     ] = field(default_factory=dict[str, Any])
@@ -71,8 +71,7 @@ class ReportMissing(Args, frozen=True):
 async def delegate(args: Delegate, context: ToolContext) -> ToolOutput:
     """Give a task to a worker: an agent with its own context, tools and limits.
 
-    Returns its report. Delegate searches and independent pieces of work whose details you do not
-    need. Calls in one reply run at the same time.
+    For searches and independent pieces of work whose details you do not need.
     """
     if context.delegator is None:
         raise ToolError("This session cannot delegate. Do the task yourself.")

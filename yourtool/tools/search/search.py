@@ -43,7 +43,7 @@ class Glob(Args, frozen=True):
             description=("Such as `*.py` (in any directory), `src/**/test_*.py` or `*.{ts,tsx}`."),
         ),
     ]
-    path: Annotated[str, Meta(description="Directory to search.")] = "."
+    path: str = "."
     newest_first: bool = False
     limit: Annotated[int, Meta(ge=1, le=2_000)] = 500
 
@@ -58,7 +58,7 @@ class Grep(Args, frozen=True):
             description="RE2 regular expression.",
         ),
     ]
-    path: Annotated[str, Meta(description="File or directory to search.")] = "."
+    path: Annotated[str, Meta(description="File or directory.")] = "."
     files: Annotated[str, Meta(description="Only those that match, such as `*.py`.")] = ""
     ignore_case: bool = False
     literal: Annotated[bool, Meta(description="The pattern is plain text.")] = False
@@ -70,7 +70,7 @@ class Grep(Args, frozen=True):
 
 @tool(SideEffects.READ)
 async def glob(args: Glob, context: ToolContext) -> str:
-    """Find files by name, sorted by path; files ignored by `.gitignore` are skipped."""
+    """Find files by name; files ignored by `.gitignore` are skipped."""
     return await context.run_in_thread(_glob, args, context)
 
 

@@ -54,10 +54,7 @@ def build_fetch_url(
         host=lambda args: page_fetching.url_subject(page_fetching.parse_url(args.url)),
     )
     async def fetch_url(args: FetchUrl, context: ToolContext) -> str:
-        """Fetch a page from the public web; HTML is converted to Markdown.
-
-        Redirects to another host are reported, not followed.
-        """
+        """Fetch a page from the public web; HTML is converted to Markdown."""
         url = page_fetching.parse_url(args.url)
         if context.approved is not None and context.approved != await preview(args, context):
             raise ToolError("this is not the URL that the user approved, so it was not fetched")

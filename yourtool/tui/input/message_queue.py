@@ -5,12 +5,21 @@ user removes or edits is never sent.
 """
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from yourtool.events.catalog import Event
+from yourtool.events.tools import ShellRan
+from yourtool.events.turns import TurnCancelled
 from yourtool.messages.blocks import ContentBlock
 from yourtool.tui.input.drafts import Draft
+
+if TYPE_CHECKING:  # the core opens after the first paint
+    from yourtool.agent.session.session import Session
+
+Delivery: TypeAlias = Literal["", "steer", "queue"]
+"""When a message is sent: as the setting says, during the running turn, or after it."""
 
 
 class QueuedMessage(Struct, eq=False):
@@ -179,3 +188,22 @@ class MessageQueue:
         self.pause_reason = self.pause_reason if len(self) else ""
         for observer in self._observers:
             observer()
+
+
+def find_stop_reason(event: Event) -> str:
+    """Return a reason if the user stopped a turn or a command, else an empty string."""
+    if isinstance(event, TurnCancelled):
+        return "you stopped the turn"
+    if isinstance(event, ShellRan) and event.exit_code is None:
+        return "you stopped the command"
+    return ""
+
+
+def find_failure_reason(session: "Session") -> str:
+    """Return a reason if the last turn failed, else an empty string."""
+    route = session.state.last_route
+    if session.state.branch.last_turn_failed and route is not None and route.chosen_model is None:
+        return "no model was available"
+    if session.limit_reached is not None:
+        return "the turn reached a limit"
+    return "the turn failed" if session.state.branch.last_turn_failed else ""

@@ -8,7 +8,7 @@ from typing import Literal
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
 from yourtool.tui.input.drafts import Draft
-from yourtool.tui.input.message_queue import QueuedMessage, QueuePlace
+from yourtool.tui.input.message_queue import Delivery, QueuedMessage, QueuePlace
 from yourtool.tui.input.prompt_history import PromptHistory
 from yourtool.tui.input.turn_runner import TurnRunner
 
@@ -93,15 +93,20 @@ class PromptInput:
             return False
         return True
 
-    def submit(self, draft: Draft, *, steers: bool = False) -> None:
-        """Submit a draft, with `steers` to the running turn.
+    @property
+    def can_queue(self) -> bool:
+        """Whether a turn runs, after which a message can wait."""
+        return self._runner.is_running
+
+    def submit(self, draft: Draft, way: Delivery = "") -> None:
+        """Submit a draft to the running turn or for after it, as the setting says or as asked.
 
         Without text, give the last waiting message to the turn, send a paused queue, or start the
         tour of the demo.
         """
         place, self._edited_place = self._edited_place, None
         if not draft.full_text.strip():
-            if steers and self._runner.is_running:
+            if way == "steer" and self._runner.is_running:
                 self._runner.steer(draft)
                 return
             if not self._runner.offers_tour:
@@ -112,10 +117,12 @@ class PromptInput:
         if not isinstance(parsed, Invocation) or parsed.command.name != "key":
             self.add_to_history(draft)
             self.save(Draft())
-        if steers:
+        if way == "steer":
             self._runner.steer(draft)
-        else:
+        elif way == "queue" or self._runner.enter == "queue":
             self._runner.submit(draft, place)
+        else:
+            self._runner.offer(draft, place)
 
     def edit(self, message: QueuedMessage) -> Draft | None:
         """Remove a queued message; the next draft that is submitted takes its place."""

@@ -15,12 +15,18 @@ from yourtool.errors import UsageError, YourtoolError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import ShellStarted, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.events.model_calls import LlmCallCompleted
-from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnCancelled, TurnStarted, TurnSteered
 from yourtool.messages.blocks import ContentBlock, TextBlock
 from yourtool.models import TOUR_ID
+from yourtool.settings.ui_config import EnterKey
 from yourtool.tui.input.drafts import Draft, may_mention_files
-from yourtool.tui.input.message_queue import MessageQueue, QueuedMessage, QueuePlace
+from yourtool.tui.input.message_queue import (
+    MessageQueue,
+    QueuedMessage,
+    QueuePlace,
+    find_failure_reason,
+    find_stop_reason,
+)
 from yourtool.tui.input.pending_attachments import PendingAttachments
 from yourtool.tui.lines.slices import Slices
 
@@ -100,6 +106,8 @@ class TurnRunner:
         self._display = display
         self._attachments = attachments
         self._command_running = self._closes = False
+        self.enter: EnterKey = "steer"
+        """What Enter does while a turn runs."""
         self._turn_ended = asyncio.Event()
         self._turn_ended.set()
 
@@ -156,6 +164,18 @@ class TurnRunner:
         else:
             self._restore(draft)
 
+    def offer(self, draft: Draft, place: QueuePlace | None = None) -> None:
+        """Give a message to the running turn if that can take it and none waits; else submit it."""
+        is_next = place is None and self.is_running and not self.queue.waiting
+        if (
+            is_next
+            and parse_input(draft.text) is None
+            and (content := self._build_steering(draft, warns=False))
+        ):
+            self._enqueue(QueuedMessage(draft, content), None)
+        else:
+            self.submit(draft, place)
+
     def switch(self, message: QueuedMessage) -> None:
         """Move a message to the other list: to the end for the turn, to the front for after it."""
         if message.steers:
@@ -206,14 +226,15 @@ class TurnRunner:
                 self.resume()
         self._display.refresh_status()
 
-    def _build_steering(self, draft: Draft) -> tuple[ContentBlock, ...]:
+    def _build_steering(self, draft: Draft, *, warns: bool = True) -> tuple[ContentBlock, ...]:
         """Return the content of a message to the running turn; empty, with a notice, if none."""
         assert self.session is not None, "a turn belongs to a session"
         try:
             blocks = (TextBlock(_unescape(draft.full_text)), *draft.media)
             return self.session.build_steering(blocks)
         except UsageError as error:
-            self._display.note("warning", str(error))
+            if warns:
+                self._display.note("warning", str(error))
             return ()
 
     async def _deliver(self) -> tuple[ContentBlock, ...] | None:
@@ -285,7 +306,7 @@ class TurnRunner:
         self._display.mark_turn_ended()
         assert self.session is not None, "a turn belongs to a session"
         can_retry = self.session.state.branch.last_turn_failed
-        self.queue.pause(reason or _failure_reason(self.session), can_retry=can_retry)
+        self.queue.pause(reason or find_failure_reason(self.session), can_retry=can_retry)
         self.send_next()
 
     async def _show_events(self, events: AsyncGenerator[Event, None], draft: Draft | None) -> str:
@@ -302,7 +323,7 @@ class TurnRunner:
                     if command := find_continuation(event):
                         self.queue.add(QueuedMessage(Draft(command)), first=True)
                     has_reply = has_reply or isinstance(event, _REPLY_EVENTS)
-                    reason = _stop_reason(event) or reason
+                    reason = find_stop_reason(event) or reason
                     show(event)
                     if isinstance(event, TurnCancelled) and is_accepted:
                         self._give_back(None if has_reply or self._closes else draft)
@@ -378,22 +399,3 @@ async def _read_files(session: "Session", text: str) -> tuple[ContentBlock, ...]
     if not may_mention_files(text):
         return ()
     return await session.mentioned_files.attach(text)
-
-
-def _stop_reason(event: Event) -> str:
-    """Return a reason if the user stopped a turn or a command, else an empty string."""
-    if isinstance(event, TurnCancelled):
-        return "you stopped the turn"
-    if isinstance(event, ShellRan) and event.exit_code is None:
-        return "you stopped the command"
-    return ""
-
-
-def _failure_reason(session: "Session") -> str:
-    """Return a reason if the last turn failed, else an empty string."""
-    route = session.state.last_route
-    if session.state.branch.last_turn_failed and route is not None and route.chosen_model is None:
-        return "no model was available"
-    if session.limit_reached is not None:
-        return "the turn reached a limit"
-    return "the turn failed" if session.state.branch.last_turn_failed else ""

@@ -133,7 +133,7 @@ def _describe_place(place: KeyPlace) -> Iterator[tuple[str, str]]:
 def get_labels(key: KeyBinding, keymap: Keymap) -> str:
     """Return the labels of the keys that an action has in a keymap."""
     keys = keymap.keys[key.id]
-    if keys == _DEFAULT.keys[key.id]:
+    if key.label is not None and keys == _DEFAULT.keys[key.id]:
         return key.label
     return ", ".join(map(get_key_label, keys))
 

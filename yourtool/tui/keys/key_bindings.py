@@ -27,8 +27,8 @@ class KeyBinding(Struct, frozen=True, kw_only=True):
     """`chat` applies everywhere on the main screen, the others to the focused widget."""
     keys: str = ""
     """Textual's key names, separated by commas; empty if the action has no key by default."""
-    label: str = ""
-    """The default keys that the help lists."""
+    label: str | None = None
+    """What the help lists as the default keys; None: all of them; empty: nothing."""
     action: str = ""
     """Textual's action; empty if the keys cannot be changed."""
     description: str

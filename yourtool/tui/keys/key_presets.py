@@ -18,11 +18,6 @@ PRESETS: Mapping[KeymapName, Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "claude": MappingProxyType(
             {
                 "transcript.leave": ("tab", "q"),
-                "approval.once": ("y", "1"),
-                "approval.session": ("2",),
-                "approval.deny": ("n", "3"),
-                "approval.note": ("t",),
-                "approval.network": ("g",),
             }
         ),
         "codex": MappingProxyType(
@@ -32,6 +27,7 @@ PRESETS: Mapping[KeymapName, Mapping[str, tuple[str, ...]]] = MappingProxyType(
                 "approval.once": ("y",),
                 "approval.session": ("a",),
                 "approval.always": ("p",),
+                "approval.rules": ("w",),
                 "approval.deny": ("d",),
                 "approval.note": ("n",),
             }

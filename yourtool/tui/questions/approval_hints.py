@@ -6,9 +6,11 @@ from yourtool.tui.keys.active_keys import build_hint, get_answer_label, get_labe
 
 WIDE_COLUMNS = 60
 """Columns from which on all key hints fit."""
+SHORT_ROWS = 16
+"""Rows of the screen below which all answers are side by side, and explained above."""
 SHOW_REST = "show the rest"
 """What Enter does in place of an answer that allows a call which was not read to its end."""
-_ANSWERS_ELSEWHERE = "yY123456789"
+_ANSWERS_ELSEWHERE = "yYnN123456789"
 
 
 class Feedback(Struct, frozen=True):
@@ -26,12 +28,12 @@ class Feedback(Struct, frozen=True):
 TOO_EARLY = Feedback("Typed too early", "press again")
 
 
-def explain_key(typed: str, answer: object, *, is_ready: bool) -> Feedback | None:
+def explain_key(typed: str, *, has_answer: bool, is_ready: bool) -> Feedback | None:
     """Explain why a key is no answer here; None if it is one, or never is an answer.
 
-    `typed`: a character, or `enter`; `answer`: what it answers here, if anything.
+    `typed`: a character, or `enter`.
     """
-    if answer is not None:
+    if has_answer:
         return None if is_ready else TOO_EARLY
     if typed not in {*_ANSWERS_ELSEWHERE, "enter"}:
         return None
@@ -49,18 +51,18 @@ class HintState(Struct, frozen=True, kw_only=True):
     feedback: Feedback | None
     """On the last key."""
     chosen: str
-    """What Enter does, if a letter chose an answer."""
+    """What Enter does, if an answer is marked."""
     submits: str
     """What Enter does in the field that is open, if one is."""
-    accepts_letters: bool
-    accepts_arrows: bool
-    enter_approves: bool
+    is_ready: bool
+    """Whether keys answer."""
     overflows: bool
     is_expanded: bool
     is_at_end: bool
     """Whether the last row of the preview is on the screen."""
-    waiting: int
-    """Requests after the one that is shown."""
+    place: int
+    """Of the request among those that wait, from 1."""
+    total: int
 
     @property
     def is_roomy(self) -> bool:
@@ -70,7 +72,7 @@ class HintState(Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """Return the hints that fit, in one line."""
         stop = build_hint("chat.stop", "goes back" if self.submits else "denies")
-        behind = f"{self.waiting} more" if self.waiting else ""
+        behind = f"{self.place} of {self.total}, ←→" if self.total > 1 else ""
         if (feedback := self._feedback_text) and not self.is_roomy:
             return feedback
         return join_hints(*self._actions(feedback), stop, behind)
@@ -89,9 +91,9 @@ class HintState(Struct, frozen=True, kw_only=True):
             return (f"Enter: {self.chosen}",)
         if feedback:
             return (feedback,)
-        if self.prompt_text and not self.accepts_arrows:
+        if self.prompt_text:
             return ("send or clear the prompt to answer" if roomy else "clear the prompt",)
-        if not self.accepts_letters:
+        if not self.is_ready:
             return ("stop typing to answer" if roomy else "",)
         if self.overflows and not self.is_expanded:
             return (build_hint("approval.expand", "shows more"),)
@@ -99,5 +101,4 @@ class HintState(Struct, frozen=True, kw_only=True):
             less = build_hint("approval.expand", "shows less") if roomy else ""
             return (f"{get_label('chat.page_down')} for more", less)
         less = build_hint("approval.expand", "shows less") if self.overflows else ""
-        letters = "Enter allows" if self.enter_approves else "press a letter and Enter"
-        return (("Enter selects" if self.accepts_arrows else letters) if roomy else "", less)
+        return ("↑↓ or a letter, then Enter" if roomy else "", less)

@@ -1,6 +1,6 @@
 """Title, details and answers of an approval prompt."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,16 +18,12 @@ from yourtool.effects import (
 )
 from yourtool.foundation.text import escape_line
 from yourtool.tui.keys.active_keys import get_answer_label
+from yourtool.tui.questions.answer_words import Meaning
 from yourtool.tui.questions.rule_text import explain_rules, split_rules
 
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 EDIT = Decision(verdict=Verdict.EDIT)
-_CHANGES, _WHERE, _ALLOWS = "changes: ", "where: ", "s, w allow: "
-_OFFERS, _ALLOWS_LINE = "w can also allow: ", "l allows only: "
-_ALLOWS_ALWAYS = "w allows: "
-_MAX_EXACT = 150
-"""Characters of an exact rule that is written out although it repeats the command."""
-_EXACT_DETAILS = (_CHANGES, _WHERE, _ALLOWS, _ALLOWS_ALWAYS, _ALLOWS_LINE, _OFFERS)
+_CHANGES, _WHERE = "changes: ", "where: "
 
 
 class Entry(Struct, frozen=True):
@@ -45,15 +41,29 @@ class Option(Struct, frozen=True):
 
     letter: str
     label: str
+    """A sentence without its final point, not escaped; or a few words."""
     short: str
     """The label on a narrow screen."""
     decision: Decision
     entry: Entry | None = None
+    brief: str = ""
+    """What it is called in a row of others, if its label is long."""
+
+    @property
+    def name(self) -> str:
+        """A few words."""
+        return self.brief or self.label
 
     @property
     def allows(self) -> bool:
         """Whether this answer allows the call."""
         return self.decision.verdict is Verdict.ALLOW
+
+    @property
+    def means(self) -> Meaning:
+        """Whether words for yes, or for no, give this answer."""
+        is_yes = self.letter == "a" and self.entry is None
+        return "yes" if is_yes else "no" if self.letter == "d" else ""
 
 
 _REASON = Entry("Why not?", "denies", DENY)
@@ -63,90 +73,149 @@ _RULES = Entry("The rules, one on each line", "allows it always", ALWAYS)
 _COMMAND = Entry("The command", "shows the changed command", EDIT)
 _PLAN_NOTE = Entry("What should be different?", "keeps planning", DENY)
 _PLAN_OPTIONS = (
-    Option("a", "carry it out, ask", "ask", replace(ALLOW, plan=PlanAnswer.ASK)),
-    Option("s", "accept edits", "accept edits", replace(ALLOW, plan=PlanAnswer.ACCEPT_EDITS)),
+    Option("a", "Carry it out, ask about each step", "ask", replace(ALLOW, plan=PlanAnswer.ASK)),
+    Option(
+        "s",
+        "Carry it out, accept its edits",
+        "accept edits",
+        replace(ALLOW, plan=PlanAnswer.ACCEPT_EDITS),
+    ),
+    Option("d", "Keep planning", "keep planning", DENY),
     Option("m", "other model", "model", replace(ALLOW, plan=PlanAnswer.MODEL)),
     Option("f", "new session", "new", replace(ALLOW, plan=PlanAnswer.FRESH)),
     Option("e", "edit the plan", "edit", EDIT),
-    Option("d", "keep planning", "keep planning", DENY),
-    Option("n", "keep planning with note", "note", DENY, _PLAN_NOTE),
+    Option("r", "keep planning, with a note", "note", DENY, _PLAN_NOTE),
 )
 _INPUT = Entry("What the program gets", "types it", ALLOW)
 _INPUT_OPTIONS = (
-    Option("a", "type an answer", "type", ALLOW, _INPUT),
-    Option("w", "leave it waiting in the background", "background", ALLOW),
-    Option("d", "stop the command", "stop", DENY),
+    Option("a", "Type an answer", "type", ALLOW, _INPUT),
+    Option("w", "Leave it waiting in the background", "background", ALLOW),
+    Option("d", "Stop the command", "stop", DENY),
 )
-_QUESTION_OPTIONS = (
-    Option("a", "type an answer", "type", ALLOW, Entry("What the server gets", "sends it", ALLOW)),
-    Option("d", "do not answer", "no answer", DENY),
-)
+_TYPED = Entry("Your answer", "sends it", ALLOW)
 _FALLBACK_OPTIONS = (
-    Option("a", "use the other model", "use it", ALLOW),
-    Option("d", "try the same model", "try the same", DENY),
+    Option("a", "Use the other model", "use it", ALLOW),
+    Option("d", "Try the same model", "try the same", DENY),
+)
+_LIMIT_OPTIONS = (
+    Option("a", "Continue", "continue", ALLOW),
+    Option("d", "Stop here", "stop here", DENY),
 )
 _TYPING_TOOL, _SHELL_TOOL = "process_input", "shell"
-_TRUST = Option("f", "trust folder", "trust", replace(ALLOW, trusts_folder=True))
-_EDITS = Option("s", "all edits, this session", "all edits", replace(ALLOW, accepts_edits=True))
-_CONTAIN = Option("i", "all in the sandbox", "sandbox", replace(ALLOW, allows_contained=True))
+_ONCE = Option("a", "Allow once", "once", ALLOW)
+_DENY = Option("d", "Deny", "deny", DENY)
+_EDITS = Option(
+    "s", "Allow every edit in the workspace, until this session ends", "all edits",
+    replace(ALLOW, accepts_edits=True), brief="all edits, this session",
+)  # fmt: skip
 
 
-_NETWORK = Option(
-    "t", "always with a network", "network", replace(ALWAYS, network=NetworkAnswer.NETWORK)
-)
-_OUTSIDE = Option("o", "always outside", "outside", replace(ALWAYS, network=NetworkAnswer.PROGRAM))
-_HOSTS = Option("h", "allow these hosts", "hosts", replace(ALWAYS, network=NetworkAnswer.HOSTS))
+_MAX_SENTENCE = 150
+"""Characters of an answer that is written out; a longer one is explained above."""
 
 
-def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[Option, ...]:
-    """Return the answers to an approval prompt; `waiting`: the number of requests after it."""
-    if confirmation.kind == "limit":
-        return (
-            Option("a", "continue", "continue", ALLOW),
-            Option("d", "stop here", "stop here", DENY),
-        )
-    if confirmation.kind == "fallback":
-        return _FALLBACK_OPTIONS
-    if confirmation.kind == "plan":
-        return _PLAN_OPTIONS
-    if confirmation.kind == "question":
-        return _QUESTION_OPTIONS
-    if is_about_input(confirmation):
-        return _INPUT_OPTIONS
-    session = Option("s", "this session", "session", replace(ALLOW, scope=Scope.SESSION))
-    always = Option("w", "always", "always", ALWAYS, _RULES if confirmation.describe_rule else None)
-    lasting = (*((session,) if not confirmation.offers_edits else ()), always)
-    exact = replace(ALWAYS, rules=confirmation.exact_rules)
-    line = Option("l", "this line always", "line", exact)
+def approval_options(
+    confirmation: Confirmation, *, waiting: int = 0, spells_all: bool = False
+) -> tuple[Option, ...]:
+    """Return the answers to an approval prompt; `waiting`: the number of other requests.
+
+    `spells_all`: no other text explains the answers.
+    For a call: once, what is offered first for longer, and no; then what is needed more rarely.
+    """
+    match confirmation.kind:
+        case "limit":
+            return _LIMIT_OPTIONS
+        case "fallback":
+            return _FALLBACK_OPTIONS
+        case "plan":
+            return _PLAN_OPTIONS
+        case "question":
+            return tuple(_question_options(confirmation))
+        case "input" | "password":
+            return _INPUT_OPTIONS
+        case "tool":
+            first, *others = (*_lasting_options(confirmation), None)
+            lasting = (*((first,) if first and is_spelled(first) else ()), _DENY)
+            brief = (each for each in (first, *others) if each and each not in lasting)
+            named = (each if spells_all else replace(each, label=each.name) for each in brief)
+            return (_ONCE, *lasting, *named, *_special_options(confirmation, waiting))
+
+
+def is_spelled(option: Option) -> bool:
+    """Whether an answer is short enough to be written out in the list of answers."""
+    return len(option.label) <= _MAX_SENTENCE
+
+
+def _lasting_options(confirmation: Confirmation, *, shortens: bool = True) -> Iterator[Option]:
+    """Yield the answers that also hold later, the one that spares most questions first.
+
+    `shortens`: of many rules, only the first are named.
+    """
+    if confirmation.offers_edits:
+        yield _EDITS
+    if (sandbox := confirmation.sandbox) is not None:
+        label = f"Allow every command that stays in the sandbox, in {sandbox.folder}: no network,"
+        contain = replace(ALLOW, allows_contained=True)
+        yield _lasting("i", f"{label} no changes elsewhere", "all in the sandbox", contain)
+    yield from _network_options(confirmation.network)
+    if confirmation.rules:
+        named = "; ".join(explain_rules(confirmation.rules, shortens=shortens))
+        yield _lasting("w", f"Allow {named} in this folder, from now on", "always", ALWAYS)
+        if not confirmation.offers_edits:
+            label = "Allow the same until this session ends"
+            yield _lasting("s", label, "this session", replace(ALLOW, scope=Scope.SESSION))
+    if count := len(confirmation.exact_rules):
+        what = "this line" if count == 1 else f"only these {count} commands"
+        exact = replace(ALWAYS, rules=confirmation.exact_rules)
+        yield Option("l", f"{what} always", "line", exact)
+    if (offer := confirmation.trust) is not None:
+        use = f", and use {', '.join(offer.files)}" if offer.files else ""
+        label = f"Trust {offer.folder}, where this needs no approval then{use}"
+        yield _lasting("f", label, "trust folder", replace(ALLOW, trusts_folder=True))
+
+
+def _lasting(letter: str, label: str, brief: str, decision: Decision) -> Option:
+    return Option(letter, label, brief.split()[0], decision, brief=brief)
+
+
+def _question_options(confirmation: Confirmation) -> Iterator[Option]:
+    """Yield the answers that a question offers, which have only a number, and a text."""
+    for each in confirmation.choices:
+        yield Option("", each, each, replace(ALLOW, typed=each))
+    yield Option("a", "Type an answer", "type", ALLOW, _TYPED)
+    yield Option("d", "Do not answer", "no answer", DENY)
+
+
+def _special_options(confirmation: Confirmation, waiting: int) -> Iterator[Option]:
     preview = confirmation.preview
-    is_command = preview is not None and preview.kind == "command"
-    change = Option("e", "edit first", "edit", EDIT, _COMMAND if is_command else None)
-    rest = Option("x", "deny all that follow", "deny all", replace(DENY, denies_rest=True))
-    return (
-        Option("a", "allow once", "once", ALLOW),
-        *((_EDITS,) if confirmation.offers_edits else ()),
-        *((_CONTAIN,) if confirmation.sandbox is not None else ()),
-        *(lasting if confirmation.rules else ()),
-        *((line,) if confirmation.exact_rules else ()),
-        *((_TRUST,) if confirmation.trust is not None else ()),
-        *_network_options(confirmation.network),
-        Option("m", "allow with note", "note", ALLOW, _COMMENT),
-        *((change,) if preview is not None and preview.editable is not None else ()),
-        Option("d", "deny", "deny", DENY),
-        Option("n", "deny with note", "why not", DENY, _REASON),
-        *((rest,) if confirmation.following or waiting else ()),
-    )
+    if confirmation.rules and confirmation.describe_rule:
+        yield Option("p", "change the rule", "rule", ALWAYS, _RULES)
+    yield Option("m", "allow with note", "note", ALLOW, _COMMENT)
+    if preview is not None and preview.editable is not None:
+        is_command = preview.kind == "command"
+        yield Option("e", "edit first", "edit", EDIT, _COMMAND if is_command else None)
+    yield Option("r", "deny with note", "why not", DENY, _REASON)
+    if confirmation.following or waiting:
+        yield Option("x", "deny all that follow", "deny all", replace(DENY, denies_rest=True))
 
 
-def _network_options(offer: NetworkOffer | None) -> tuple[Option, ...]:
+def _network_options(offer: NetworkOffer | None) -> Iterator[Option]:
     if offer is None:
-        return ()
-    offered = (
-        (_NETWORK, offer.is_enough and offer.outside),
-        (_OUTSIDE, offer.outside),
-        (_HOSTS, offer.hosts),
-    )
-    return tuple(option for option, is_offered in offered if is_offered)
+        return
+    named = ", ".join(explain_rules([f"shell({each})" for each in offer.outside]))
+    if offer.is_enough and offer.outside:
+        label = f"Let {named} use the network from now on, still in the sandbox"
+        decision = replace(ALWAYS, network=NetworkAnswer.NETWORK)
+        yield _lasting("t", label, "network from now on", decision)
+    if offer.outside:
+        label = f"Run {named} outside the sandbox from now on, with all your rights"
+        decision = replace(ALWAYS, network=NetworkAnswer.PROGRAM)
+        yield _lasting("o", label, "outside from now on", decision)
+    if offer.hosts:
+        hosts = ", ".join(offer.hosts)
+        label = f"Let all commands in this folder, not only this one, reach {hosts} from now on"
+        decision = replace(ALWAYS, network=NetworkAnswer.HOSTS)
+        yield _lasting("h", label, "hosts from now on", decision)
 
 
 def is_about_input(confirmation: Confirmation) -> bool:
@@ -229,17 +298,21 @@ def approval_cautions(confirmation: Confirmation) -> list[str]:
 
 def is_sentence(detail: str) -> bool:
     """Whether a detail is prose, and not a path or a rule, of which each character counts."""
-    return not detail.startswith(_EXACT_DETAILS)
+    return not detail.startswith((_CHANGES, _WHERE)) and detail[1:2] != ":"
 
 
 def approval_details(
-    confirmation: Confirmation, *, by_key: bool = True, shortens: bool = False
+    confirmation: Confirmation,
+    *,
+    by_key: bool = True,
+    shortens: bool = False,
+    spells: bool = True,
 ) -> list[str]:
     """Return unescaped lines with the tool, the paths, their protection, the reason and the rules.
 
     The tool has a separate line if neither the question nor the rule names it; the shell has none.
     The path of a change to one file is above the change. `by_key`: whether keys answer. `shortens`:
-    of many rules, only the first are named.
+    of many rules, only the first are named. `spells`: the first answers are written out elsewhere.
     """
     lines: list[str] = []
     if confirmation.kind == "plan" and confirmation.is_edited:
@@ -265,62 +338,22 @@ def approval_details(
         lines.append(preview.leaving)
     if confirmation.reason:
         lines.append(confirmation.reason)
-    if (offer := confirmation.trust) is not None:
-        use = f" and uses {', '.join(offer.files)}" if offer.files else ""
-        way = f"{get_answer_label('f')} trusts" if by_key else f'"{_TRUST.label}" trusts'
-        lines.append(f"needs no approval in a trusted folder; {way} {offer.folder}{use}")
-    if (sandbox := confirmation.sandbox) is not None:
-        way = f"{get_answer_label('i')} allows" if by_key else f'"{_CONTAIN.label}" allows'
-        lines.append(
-            f"{way} every command that stays in the sandbox, in {sandbox.folder}: no network, no"
-            " changes elsewhere"
-        )
-    for option in _network_options(confirmation.network):
-        lines.append(_describe_network(option, confirmation.network, by_key=by_key))
     if confirmation.no_rule_reason:
         lines.append(f"no rule for it: {confirmation.no_rule_reason}")
-    return [*lines, *_rule_lines(confirmation, by_key=by_key, shortens=shortens)]
+    if by_key and confirmation.kind == "tool":
+        written = approval_options(confirmation) if spells else ()
+        lines += _explain_options(confirmation, written, shortens=shortens)
+    return lines
 
 
-def _is_rule_of_body(rule: str, confirmation: Confirmation) -> bool:
-    """Whether a rule repeats the command that the question shows."""
-    preview = confirmation.preview
-    return preview is not None and rule == f"{confirmation.title}({preview.body})"
-
-
-def _rule_lines(confirmation: Confirmation, *, by_key: bool, shortens: bool) -> Iterator[str]:
-    """Yield the lines about rules, which are last: a list of commands has many of them.
-
-    Exact rules for several commands, or for a long one, are not written out, because the commands
-    are on the screen.
-    """
-    exact = confirmation.exact_rules if by_key else ()
-    if len(exact) > 1:
-        yield f"{get_answer_label('l')} allows only these {len(exact)} commands, as they are here"
-    elif exact and len(exact[0]) > _MAX_EXACT and _is_rule_of_body(exact[0], confirmation):
-        yield f"{get_answer_label('l')} allows only this command, as it is here"
-    elif exact:
-        yield f"{_ALLOWS_LINE}{exact[0]}"
-    if confirmation.offers_edits:
-        way = f"{get_answer_label('s')} allows" if by_key else f'"{_EDITS.label}" allows'
-        yield f"{way} every edit of a file in the workspace, until this session ends"
-    allows = _ALLOWS_ALWAYS if confirmation.offers_edits else _ALLOWS
-    rules = explain_rules(confirmation.rules, shortens=shortens)
-    yield from (f"{allows}{each}" for each in rules)
-    yield from (f"{_OFFERS}{rule}" for rule in confirmation.wider_rules if by_key)
-
-
-def _describe_network(option: Option, offer: NetworkOffer | None, *, by_key: bool) -> str:
-    way = get_answer_label(option.letter) if by_key else f'"{option.label}"'
-    if offer is None:
-        return ""
-    if option is _HOSTS:
-        hosts = ", ".join(offer.hosts)
-        return (
-            f"{way} lets all commands in this folder reach {hosts}, not only this one; with a"
-            " network, commands ask again. `/permissions` takes it back"
-        )
-    named = ", ".join(explain_rules([f"shell({each})" for each in offer.outside]))
-    if option is _NETWORK:
-        return f"{way} lets {named} use the network from now on; it still stays in the sandbox"
-    return f"{way} runs {named} outside the sandbox from now on, with all your rights"
+def _explain_options(
+    confirmation: Confirmation, written: Sequence[Option], *, shortens: bool
+) -> Iterator[str]:
+    """Yield what the answers do that are not written out, with their keys; rules are last."""
+    labels = {option.label for option in written}
+    for option in _lasting_options(confirmation, shortens=shortens):
+        is_clear = option.letter == "s" or option.name == option.label
+        if not is_clear and option.label not in labels:
+            yield f"{get_answer_label(option.letter)}: {option.label}"
+    for rule in confirmation.wider_rules:
+        yield f"{get_answer_label('p')} can also allow: {rule}"

@@ -17,6 +17,8 @@ _WRITE_RULE = re.compile(r"\w+\((.+) \* > \*\)", re.DOTALL)
 """A rule that covers every write of a command to a file of the workspace."""
 _OPEN_RULE = re.compile(r"\w+\((.+) \*\)", re.DOTALL)
 """A rule that covers every command with the same first words."""
+_EXACT_RULE = re.compile(r"shell\(([^*]+)\)")
+"""A rule that covers one command."""
 _KINDS = {"every write of": _WRITE_RULE.fullmatch, "every": _OPEN_RULE.fullmatch}
 
 
@@ -26,7 +28,7 @@ def explain_rules(rules: Sequence[str], *, shortens: bool = False) -> Iterator[s
     `shortens`: of both kinds, only the first are named, and the others counted.
 
     >>> list(explain_rules(["shell(git add *)", "shell(git commit *)", "shell(make)"]))
-    ['every `git add`, `git commit`', 'shell(make)']
+    ['every `git add`, `git commit`', '`make`']
     """
     exact = list(rules)
     for kind, match in _KINDS.items():
@@ -37,9 +39,15 @@ def explain_rules(rules: Sequence[str], *, shortens: bool = False) -> Iterator[s
             more = f" and {len(named) - len(first)} more" if len(first) < len(named) else ""
             yield f"{kind} {', '.join(first)}{more}"
     first = _take_first(exact, shortens=shortens)
-    yield from first
+    yield from (f"`{_name_exact(rule)}`" for rule in first)
     if len(first) < len(exact):
         yield f"{len(exact) - len(first)} more commands, as they are here"
+
+
+def _name_exact(rule: str) -> str:
+    """Return the command of a rule without `*`, or another rule as it is."""
+    found = _EXACT_RULE.fullmatch(rule)
+    return found[1] if found is not None else rule
 
 
 def _take_first(rules: list[str], *, shortens: bool) -> list[str]:

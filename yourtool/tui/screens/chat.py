@@ -171,6 +171,7 @@ class ChatScreen(UrgentScreen):
     def _shrink_other_widgets(self, *, for_approval: bool) -> None:
         """Shrink other widgets so that the approval prompt, prompt and status line fit."""
         self.set_class(for_approval, "-approval")
+        self.prompt.recalls = not for_approval
         self.queue_list.set_compact(for_approval)
 
     # ── what the runner shows ───────────────────────────────────────────────────────────────────
@@ -251,11 +252,8 @@ class ChatScreen(UrgentScreen):
         self.mention_preview.update(self.session, self.prompt.text)
 
     def leave_prompt(self) -> None:
-        """Focus the open approval prompt, or else the transcript."""
-        if self.approval_prompt.confirmation is None:
-            self.set_focus(self.transcript)
-        else:
-            self.approval_prompt.focus_when_safe()
+        """Focus the transcript."""
+        self.set_focus(self.transcript)
 
     @on(events.DescendantFocus)
     @on(events.DescendantBlur)
@@ -266,8 +264,9 @@ class ChatScreen(UrgentScreen):
 
     @on(TextArea.Changed)
     def update_after_edit(self) -> None:
-        """Focus the approval prompt if the prompt is now empty, and update what depends on it."""
+        """Accept answers if the prompt is now empty, and update what depends on it."""
         self.approval_prompt.arm_when_safe()
+        self.trust_question.arm_when_safe()
         self.status.update_hint()
         self.input.forget_edited(unless=self.prompt.text)
 

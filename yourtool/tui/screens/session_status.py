@@ -14,6 +14,7 @@ from yourtool.events.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStar
 from yourtool.events.facts import Fact
 from yourtool.foundation.amounts import format_spending
 from yourtool.git.repositories import find_branch
+from yourtool.settings.ui_config import EnterKey
 from yourtool.tui.input.turn_runner import TurnRunner
 from yourtool.tui.keys.active_keys import (
     build_hint,
@@ -132,7 +133,8 @@ class SessionStatus:
             return self._hint or self._fit(place_hints(place))
         if hint := _shell_hint(self._prompt.text) or self._hint:
             return hint
-        hints = _busy_hints() if self._runner.is_running else _idle_hints()
+        is_running, enter = self._runner.is_running, self._runner.enter
+        hints = _busy_hints(enter) if is_running else _idle_hints()
         return self._fit((self._stash_hint, *hints))
 
     @property
@@ -285,7 +287,7 @@ def _shell_hint(text: str) -> str:
 
 def _approval_hint() -> str:
     """Return the hint for the prompt while an approval prompt is open."""
-    return build_hint("prompt.send", "queues")
+    return build_hint("prompt.send", "sends")
 
 
 def go_back_hint() -> str:
@@ -298,12 +300,11 @@ def quit_hint() -> str:
     return f"press {get_label('chat.interrupt')} again to quit"
 
 
-def _busy_hints() -> tuple[str, ...]:
-    return (
-        build_hint("chat.stop", "stops"),
-        build_hint("prompt.send", "queues"),
-        build_hint("prompt.steer", "steers"),
-    )
+def _busy_hints(enter: EnterKey) -> tuple[str, ...]:
+    other = build_hint("prompt.queue", "queues")
+    if enter == "queue":
+        other = build_hint("prompt.steer", "steers")
+    return build_hint("chat.stop", "stops"), build_hint("prompt.send", f"{enter}s"), other
 
 
 def _idle_hints() -> tuple[str, ...]:

@@ -117,7 +117,8 @@ class Timeline:
         calls = [
             card
             for card in self._cards.values()
-            if card.status == "queued" or (isinstance(card, CommandCard) and card.is_open)
+            if card.status in ("queued", "answered")
+            or (isinstance(card, CommandCard) and card.is_open)
         ]
         waiting = [self._failure] if self._failure is not None and self._failure.is_waiting else []
         return next(reversed(calls or self._message.parts or waiting), None)
@@ -229,7 +230,8 @@ class Timeline:
             case ToolConfirmationRequested():
                 self._get_card(event.tool_use_id, event.tool_name).wait_for_approval()
             case ToolConfirmationResolved():
-                self._get_card(event.tool_use_id).mark_queued()
+                are_others_open = any(card.status == "waiting" for card in self._cards.values())
+                self._get_card(event.tool_use_id).mark_answered(waits=are_others_open)
             case ShellRan():
                 self._finish_command(event)
             case TurnCompleted() | TurnCancelled():

@@ -39,7 +39,7 @@ from yourtool.tui.transcript.partial_arguments import PartialArguments
 from yourtool.tui.transcript.result_rows import check_rows, plan_rows
 
 CardStatus: TypeAlias = Literal[
-    "queued", "waiting", "running", "ok", "failed", "denied", "cancelled"
+    "queued", "waiting", "answered", "running", "ok", "failed", "denied", "cancelled"
 ]
 
 _LIVE_ROWS = 5
@@ -62,6 +62,7 @@ class ToolCard(Item):
     MARKS: ClassVar[dict[CardStatus, Span]] = {
         "queued": ("○", "muted"),
         "waiting": ("?", "warning"),
+        "answered": ("○", "muted"),
         "running": ("●", "accent"),
         "ok": ("✓", "success"),
         "failed": ("✗", "error"),
@@ -109,7 +110,7 @@ class ToolCard(Item):
     @property
     def is_open(self) -> bool:
         """Whether the call has no result yet."""
-        return self.status in ("queued", "waiting", "running")
+        return self.status in ("queued", "waiting", "answered", "running")
 
     def set_arguments(self, arguments: Mapping[str, Any]) -> None:
         """Set the arguments of the call, which replace those that were streamed."""
@@ -128,10 +129,10 @@ class ToolCard(Item):
         """Show that the call waits for an approval."""
         self._set_status("waiting")
 
-    def mark_queued(self) -> None:
-        """Show that the call was allowed and waits for its turn."""
+    def mark_answered(self, *, waits: bool) -> None:
+        """Show that the question was answered; `waits`: others of the reply are open."""
         if self.status == "waiting":
-            self._set_status("queued")
+            self._set_status("answered" if waits else "queued")
 
     def start(
         self, effects: SideEffects, hints: ToolHints | None = None, sandbox: str = ""
@@ -270,6 +271,8 @@ class ToolCard(Item):
             parts.append(f"writing, {count + 1:,} lines" if count else "writing")
         elif self.status == "waiting":
             parts.append("waiting for you")
+        elif self.status == "answered":
+            parts.append("waiting for the others")
         elif self.status != "ok":
             parts.append(self.status)
         if (code := self._details.get("exit_code")) not in (None, 0):

@@ -1,10 +1,8 @@
 """Approval prompt.
 
 It does not block the screen: the transcript scrolls, the prompt accepts text and the turn can be
-stopped. The prompt keeps the focus, and only the letters of the answers and the Enter that confirms
-them reach the approval prompt, when `KeystrokeGuard` permits it; with a setting, also Enter without
-a letter, which allows the call. From an empty prompt, Tab moves the focus here, where arrows and
-Enter work too. A call can be allowed only after its last row was on the screen.
+stopped. The prompt keeps the focus; `AnswerKeys` has the keys that answer. A call can be allowed
+only after its last row was on the screen.
 """
 
 import asyncio
@@ -16,20 +14,17 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from yourtool.effects import Confirmation, Decision, Verdict
-from yourtool.tui.keys.active_keys import bindings, get_keys, is_chat_key, is_reading_key
-from yourtool.tui.keys.keystroke_guard import (
-    ENTER_SECONDS,
-    QUIET_SECONDS,
-    SEEN_SECONDS,
-    KeystrokeGuard,
-)
+from yourtool.tui.keys.active_keys import bindings, get_keymap, get_keys, is_reading_key
+from yourtool.tui.keys.key_names import get_character
+from yourtool.tui.keys.keystroke_guard import QUIET_SECONDS, SEEN_SECONDS, KeystrokeGuard
 from yourtool.tui.lines.styled_lines import HighlighterFactory
 from yourtool.tui.questions import approval_text
-from yourtool.tui.questions.approval_hints import Feedback, HintState, explain_key
+from yourtool.tui.questions.approval_hints import SHOW_REST, Feedback, HintState
 from yourtool.tui.questions.question_list import QuestionList
 from yourtool.tui.terminal.slow_terminal_app import get_shown_since
+from yourtool.tui.widgets.answer_keys import AnswerKeys, KeyResult
+from yourtool.tui.widgets.answer_list import AnswerList
 from yourtool.tui.widgets.approval_field import ApprovalField, RuleExamples
-from yourtool.tui.widgets.approval_options import ENTER, ApprovalOptions, get_typed
 from yourtool.tui.widgets.preview import PreviewPane, RemainingRows
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.styled_text import StyledText
@@ -47,10 +42,9 @@ class ApprovalPrompt(Vertical):
         border-title-color: $text-warning; border-subtitle-color: $text-muted;
         padding: 0 1;
         &.-open { display: block; }
-        &:focus { border-top: heavy $warning; border-bottom: heavy $warning; }
         #preview { height: auto; max-height: 40vh; }
         &.-expanded #preview { max-height: 60vh; }
-        &.-noting ApprovalOptions { display: none; }
+        &.-noting AnswerList { display: none; }
     }
     """
 
@@ -59,21 +53,22 @@ class ApprovalPrompt(Vertical):
     preview = getters.query_one("#preview StyledText", StyledText)
     pane = getters.query_one(PreviewPane)
     remaining = getters.query_one(RemainingRows)
-    options = getters.query_one(ApprovalOptions)
     field = getters.query_one(ApprovalField)
 
     def __init__(self, prompt: Prompt, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
-        self.can_focus = False
-        self.enter_approves = False
-        """Whether Enter and `y` allow the call."""
         self.highlight: HighlighterFactory | None = None
         """The colours of code, once they are loaded."""
         self.guard = KeystrokeGuard(clock, lambda: get_shown_since(self))
+        self.answers = AnswerList()
+        self.keys = AnswerKeys(prompt, self.answers, self.guard)
+        self.enter_approves = False
+        """Whether allowing it once is marked at first."""
         self._prompt = prompt
         self.in_editor: Confirmation | None = None  # its file, while the user changes it
         self._feedback: Feedback | None = None  # on the last key
         self._questions = QuestionList()
+        self._options: tuple[approval_text.Option, ...] = ()
         self._mount_lock = asyncio.Lock()
 
     # ── called by the core and the screen ───────────────────────────────────────────────────────
@@ -81,7 +76,7 @@ class ApprovalPrompt(Vertical):
     @property
     def confirmation(self) -> Confirmation | None:
         """The request on the screen."""
-        return self._questions.first
+        return self._questions.shown
 
     @property
     def handles_page_keys(self) -> bool:
@@ -113,59 +108,78 @@ class ApprovalPrompt(Vertical):
     def intercept(self, event: events.Key | events.Paste) -> bool:
         """Handle a key or paste before it is dispatched; True if it was consumed.
 
-        Everything that looks like typing goes to the prompt, in the order it was typed.
+        Everything that is no answer goes to the prompt, in the order it was typed.
         """
         self.guard.mark_keystroke()
         if (field := self.open_field) is not None:
             return self.screen.focused is field and field.insert_typed(event)
         is_consumed = self._handle_key(event)
         is_reading = self.guard.was_seen and not self._prompt.text and is_reading_key(event)
-        if not is_consumed and not is_reading:
+        if not (is_consumed or is_reading or self.keys.is_answer):
             self.guard.mark_typing()
         return is_consumed
 
     def _handle_key(self, event: events.Key | events.Paste) -> bool:
         if self.confirmation is None or self.app.screen is not self.screen:
             return False
-        self._explain(event)
-        is_here = self.screen.focused is self  # `has_focus` is set later
-        if self._prompt.text:
-            if is_here:
-                self._leave_to_prompt()
-            return False
-        if is_here:
-            return self._handle_focused_key(event)
-        listens = self.options.accepts_letters and self.screen.focused in (self._prompt, None)
-        return listens and self._handle_letter(event)
+        self._feedback = None
+        is_consumed = self._handle_own_key(event) if isinstance(event, events.Key) else False
+        if not is_consumed and self.screen.focused in (self._prompt, None):
+            is_consumed = self._apply(self.keys.handle(event))
+        self._update_hints()
+        return is_consumed
 
-    def arm_when_safe(self) -> None:
-        """Accept letters if that is safe now, otherwise check again later."""
-        if self.confirmation is None or self.open_field or self.app.screen is not self.screen:
-            return
-        if self._prompt.text:
-            self._disarm()
-        elif self.screen.focused is self:
-            return
-        elif isinstance(self.screen.focused, widgets.Input):  # a search is typed
-            self.set_timer(QUIET_SECONDS, self.arm_when_safe)
-        elif (wait := self.guard.seconds_until_ready) > 0:
-            self.set_timer(min(wait, SEEN_SECONDS), self.arm_when_safe)
-        else:
-            self.options.accepts_letters = True
-            self.screen.set_focus(self._prompt)  # at once: Tab may move the focus here now
+    def _handle_own_key(self, event: events.Key) -> bool:
+        """Handle a key that has an effect on questions only."""
+        if self._prompt.text and not self.keys.is_answering:
+            return False
+        if event.key in get_keys("approval.expand"):
+            self.action_expand()
+            return True
+        if event.key in ("left", "right") and self._questions.total > 1:
+            self._questions.move(-1 if event.key == "left" else 1)
+            self._show_current()
+            return True
+        edits = self.answers.find_letter("s") if self._offers_edits else None
+        if edits is not None and self.guard.was_seen and event.key in get_keys("chat.mode"):
+            return self._apply(self.keys.press(edits))
+        return False
+
+    @property
+    def _offers_edits(self) -> bool:
+        return self.confirmation is not None and self.confirmation.offers_edits
+
+    def _apply(self, result: KeyResult) -> bool:
+        self._feedback = result.feedback or self._feedback
+        if result.chosen is not None:
+            self._choose(self._options[result.chosen])
+        return result.is_consumed
+
+    @on(AnswerList.Pressed)
+    def _press(self, pressed: AnswerList.Pressed) -> None:
+        """Mark the answer that was clicked, or confirm it."""
+        if not self._prompt.text or self.keys.is_answering:
+            self._apply(self.keys.press(pressed.at))
         self._update_hints()
 
-    def focus_when_safe(self) -> None:
-        """Move the focus here, for arrows and Enter, unless the prompt contains text to send.
-
-        After a Tab pressed before the request was seen, it moves after a pause without keys.
-        """
-        if self.confirmation is None or self._prompt.text:
+    def arm_when_safe(self) -> None:
+        """Accept answers if that is safe now, otherwise check again later."""
+        if self.confirmation is None or self.open_field or self.app.screen is not self.screen:
             return
-        if self.guard.was_seen:
-            self._take_focus()
-        elif (wait := self.guard.seconds_until_ready) < 60:
-            self.set_timer(wait, lambda: self.guard.seconds_until_ready > 0 or self._take_focus())
+        if self._prompt.text and not self.keys.is_answering:
+            self._disarm()
+        elif isinstance(self.screen.focused, widgets.Input):  # a search is typed
+            self.set_timer(QUIET_SECONDS, self.arm_when_safe)
+        elif (wait := self.guard.seconds_until_ready) > 0 and not self.keys.is_answering:
+            self.set_timer(min(wait, SEEN_SECONDS), self.arm_when_safe)
+        else:
+            self.answers.is_ready = True
+            self.keys.update_mark()
+            self.screen.set_focus(self._prompt)
+            self._apply(self.keys.confirm_doubled())
+            if self.keys.is_doubled:
+                self.set_timer(self.guard.seconds_until_quiet, self.arm_when_safe)
+        self._update_hints()
 
     def resume_after_page(self) -> None:
         """Accept answers again some time after the key that ended a page over the interface."""
@@ -184,40 +198,19 @@ class ApprovalPrompt(Vertical):
             return False
         if self.has_class("-noting"):
             self._close_field()
-            self._take_focus()
+            self.answers.is_ready = True
+            self._update_hints()
         else:
-            self.guard.release_letter()  # it was shown as a choice, which this key withdraws
+            self.keys.take_answer()
             self._answer(approval_text.DENY)
         return True
 
     # ── keys ────────────────────────────────────────────────────────────────────────────────────
 
-    def on_blur(self) -> None:
-        """Stop accepting answers when the focus moves elsewhere."""
-        if not self.has_class("-noting"):
-            self._disarm()
-
     def answer_with_edit(self, question: Confirmation, text: str) -> None:
         """Answer with the text that the user changed in an editor, if it still waits for one."""
         if self.confirmation is question and (decision := approval_text.build_edit(question, text)):
             self._answer(decision)
-
-    def action_answer(self, typed: str) -> None:
-        """Choose the answer of a typed character until Enter confirms it; Enter confirms itself."""
-        if self.options.accepts_letters and self._find_option(typed) is not None:
-            if typed == ENTER:
-                self.guard.hold_letter(typed, ENTER_SECONDS)
-                self.set_timer(ENTER_SECONDS, self.commit_enter)
-            else:
-                self.guard.hold_letter(typed)
-            self._update_hints()
-
-    def commit_enter(self) -> None:
-        """Apply an Enter without a letter when its delay has passed."""
-        if typed := self.guard.accept_letter():
-            self._choose(self._find_option(typed))
-        elif self.guard.held_letter == ENTER:
-            self.set_timer(ENTER_SECONDS / 4, self.commit_enter)
 
     def action_expand(self) -> None:
         """Enlarge or shrink the preview; enlarged, it scrolls with Page Up and Page Down."""
@@ -228,7 +221,7 @@ class ApprovalPrompt(Vertical):
     async def _mount_children(self) -> None:
         """Mount the preview and the answers with the first request, later than the first paint."""
         field = ApprovalField(examples := RuleExamples(), self._answer_with_text)
-        await self.mount(PreviewPane(), RemainingRows(), ApprovalOptions(), field, examples)
+        await self.mount(PreviewPane(), RemainingRows(), self.answers, field, examples)
 
     def _answer_with_text(self, decision: Decision | None) -> None:
         """Answer with the text of the field, or go back if it changes nothing."""
@@ -237,52 +230,7 @@ class ApprovalPrompt(Vertical):
         else:
             self._answer(decision)
 
-    def _handle_focused_key(self, event: events.Key | events.Paste) -> bool:
-        """Handle a key while the focus is here; True if it was consumed."""
-        if isinstance(event, events.Key) and not self.guard.held_letter:
-            if event.key in ("left", "up", "right", "down"):
-                self.options.move(-1 if event.key in ("left", "up") else 1)
-                return True
-            if event.key == "enter":
-                self._choose(self.options.options[self.options.selected])
-                return True
-            if event.key == "tab":
-                self._leave_to_prompt()
-                return True
-        return self._handle_letter(event)
-
-    def _handle_letter(self, event: events.Key | events.Paste) -> bool:
-        """Handle a letter or Enter; any other key goes to the prompt, after the letter."""
-        if isinstance(event, events.Key) and (held := self.guard.held_letter):
-            if event.key == "enter" and held != ENTER:
-                self._choose(self._find_option(self.guard.release_letter()))
-                return True
-            if event.key in get_keys("chat.stop"):
-                return False
-        elif isinstance(event, events.Key):
-            typed = get_typed(event)
-            if self.guard.was_seen and self._find_option(typed) is not None:
-                self.action_answer(typed)
-                return True
-            if event.key in get_keys("approval.expand"):
-                self.action_expand()
-                return True
-            edits = event.is_printable or event.key == "backspace"
-            if is_chat_key(event.key) or (self.screen.focused is self and not edits):
-                return False
-        self._leave_to_prompt()
-        return False
-
-    def _find_option(self, typed: str) -> approval_text.Option | None:
-        return self.options.find(typed, enter_approves=self.enter_approves)
-
-    def _leave_to_prompt(self) -> None:
-        self._disarm()
-        self.set_timer(QUIET_SECONDS, self.arm_when_safe)
-
-    def _choose(self, option: approval_text.Option | None) -> None:
-        if option is None:
-            return
+    def _choose(self, option: approval_text.Option) -> None:
         self.pane.check_visible_rows()
         if option.allows and not self.pane.was_read_to_end:
             self._expand(True)
@@ -296,7 +244,7 @@ class ApprovalPrompt(Vertical):
 
     def _open_field(self, entry: approval_text.Entry) -> None:
         if self.confirmation is not None:
-            self.options.accepts_letters = self.options.accepts_arrows = False
+            self.answers.is_ready = False
             self.add_class("-noting")
             self.field.open(entry, self.confirmation)
             self._update_hints()
@@ -306,25 +254,10 @@ class ApprovalPrompt(Vertical):
         self._disarm()
         self.field.take_unsent()
 
-    def _take_focus(self) -> None:
-        if self._prompt.text:
-            self._disarm()
-        elif self.confirmation is not None:
-            self.can_focus = True
-            self.options.select_deny()
-            self.options.accepts_letters = self.options.accepts_arrows = True
-            self.screen.set_focus(self)
-            self._update_hints()
-
     def _disarm(self) -> None:
-        """Stop accepting keys; a letter that was not confirmed goes to the prompt."""
-        if (letter := self.guard.release_letter()) not in ("", ENTER):
-            self._prompt.insert_text(letter)
-        if self.screen.focused is self:
-            self.screen.set_focus(self._prompt)
-        self.options.accepts_letters = self.options.accepts_arrows = False
-        self.options.select_deny()
-        self.can_focus = False
+        """Stop accepting answers; what is in the prompt is a message."""
+        self.answers.is_ready = False
+        self.keys.reset()
         self._close_field()
         self._update_hints()
 
@@ -333,16 +266,6 @@ class ApprovalPrompt(Vertical):
             self.remove_class("-noting")
             self.field.close()
             self.screen.set_focus(self._prompt)
-
-    def _explain(self, event: events.Key | events.Paste) -> None:
-        """Explain a key that looks like an answer and answers nothing, until the next key."""
-        self._feedback = None
-        if isinstance(event, events.Key) and not self._prompt.text and not self.guard.held_letter:
-            typed = get_typed(event)
-            if typed != ENTER or self.screen.focused is not self:
-                is_ready = self.guard.was_seen and self.options.accepts_letters
-                self._feedback = explain_key(typed, self._find_option(typed), is_ready=is_ready)
-        self._update_hints()
 
     def _show_current(self) -> None:
         self._disarm()
@@ -361,8 +284,11 @@ class ApprovalPrompt(Vertical):
 
     def _show_options(self) -> None:
         if self.confirmation is not None:
-            waiting = self._questions.waiting
-            self.options.show(approval_text.approval_options(self.confirmation, waiting=waiting))
+            waiting = self._questions.total - 1
+            self._options = approval_text.approval_options(self.confirmation, waiting=waiting)
+            letters = {get_character(key): name for key, name in get_keymap().answers.items()}
+            self.answers.first = 0 if self.enter_approves else None
+            self.answers.show(self._options, letters)
             self._update_hints()
 
     def _on_drawn(self, question: Confirmation) -> None:
@@ -379,20 +305,23 @@ class ApprovalPrompt(Vertical):
     @on(PreviewPane.VisibleRowsChanged)
     def _update_hints(self) -> None:
         """Update the key hints and the count of hidden lines."""
-        self.options.blocks_allowing = not self.pane.was_read_to_end
+        allowing = (at for at, each in enumerate(self._options) if each.allows)
+        blocked = frozenset(() if self.pane.was_read_to_end else allowing)
+        self.answers.is_blocked = blocked
+        marked = self.answers.marked if self.answers.is_ready else None
+        chosen = "" if marked is None else self._options[marked].name
         hints = HintState(
             columns=self.size.width,
-            prompt_text=self._prompt.text,
+            prompt_text="" if self.keys.is_answering else self._prompt.text,
             feedback=self._feedback,
-            chosen=self.options.choose(self._find_option(self.guard.held_letter)),
+            chosen=SHOW_REST if marked in blocked else chosen,
             submits=self.field.entry.submits if self.field.entry is not None else "",
-            accepts_letters=self.options.accepts_letters,
-            accepts_arrows=self.options.accepts_arrows,
-            enter_approves=self.enter_approves,
+            is_ready=self.answers.is_ready,
             overflows=self.pane.overflows,
             is_expanded=self.has_class("-expanded"),
             is_at_end=self.pane.is_at_end,
-            waiting=self._questions.waiting,
+            place=self._questions.place,
+            total=self._questions.total,
         )
         self.border_subtitle = f" {hints.text()} "
         self.remaining.show(self.pane, roomy=hints.is_roomy)

@@ -24,6 +24,7 @@ from yourtool.tui.lines.styled_lines import (
     iter_lines,
     wrap_pieces,
 )
+from yourtool.tui.questions.approval_hints import SHORT_ROWS
 from yourtool.tui.questions.approval_lines import approval_pieces, argument_lines
 from yourtool.tui.questions.approval_text import approval_cautions, approval_details, is_sentence
 from yourtool.tui.questions.rule_text import are_shortened
@@ -54,6 +55,8 @@ class PreviewPane(VerticalScroll):
         """Whether the last row was visible."""
         self._shown: tuple[Confirmation, HighlighterFactory | None] | None = None
         self._shortens = False
+        self._spells = True
+        """Whether the answers are written out below."""
 
     def compose(self) -> ComposeResult:
         """Compose the text."""
@@ -85,8 +88,9 @@ class PreviewPane(VerticalScroll):
     def _show(self, *, shortens: bool) -> None:
         if self._shown is not None:
             question, highlight = self._shown
-            rows = partial(preview_rows, question, highlight=highlight, shortens=shortens)
-            self._shortens = shortens
+            self._shortens, self._spells = shortens, self.app.size.height >= SHORT_ROWS
+            options = {"shortens": shortens, "spells": self._spells}
+            rows = partial(preview_rows, question, highlight=highlight, **options)
             self.query_one(StyledText).show(rows)
 
     def on_mount(self) -> None:
@@ -95,7 +99,9 @@ class PreviewPane(VerticalScroll):
             self.watch(self, name, self._schedule_check, init=False)
 
     def on_resize(self) -> None:
-        """Check the visible rows when the pane is resized."""
+        """Check the visible rows when the pane is resized, and what else explains the answers."""
+        if self._spells != (self.app.size.height >= SHORT_ROWS):
+            self._show(shortens=self._shortens)
         self._schedule_check()
 
     def check_visible_rows(self) -> None:
@@ -144,10 +150,11 @@ def preview_rows(
     highlight: HighlighterFactory | None = None,
     *,
     shortens: bool = False,
+    spells: bool = True,
 ) -> Iterator[StyledLine]:
     """Yield the rows of the preview of a request.
 
-    `highlight` has the colours of code; `shortens` as for `approval_details`.
+    `highlight` has the colours of code; `shortens` and `spells` as for `approval_details`.
     """
     room, preview = max(8, width - len(_BAR)), question.preview
     if preview is not None and preview.kind == "diff":
@@ -163,7 +170,7 @@ def preview_rows(
         yield from (StyledLine(((row, "warning"),)) for row in _wrap_indented(line, width))
     for line in question.consequences.lines:
         yield from (StyledLine(((row, ""),)) for row in _wrap_indented(line, width))
-    for line in approval_details(question, shortens=shortens):
+    for line in approval_details(question, shortens=shortens, spells=spells):
         wrapped = _wrap_sentence if is_sentence(line) else _wrap_indented
         yield from (StyledLine(((row, "muted"),)) for row in wrapped(line, width))
 

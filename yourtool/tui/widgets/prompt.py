@@ -3,9 +3,8 @@
 It is a multi-line input with folded pastes, history and completion.
 """
 
-import asyncio
-from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import Literal
 
 from textual import events
 from textual.message import Message
@@ -25,50 +24,14 @@ from yourtool.tui.input.drafts import (
     should_fold,
     trailing_chip_length,
 )
+from yourtool.tui.input.message_queue import Delivery
 from yourtool.tui.keys.active_keys import bindings
 from yourtool.tui.widgets.completion import CompletionList
+from yourtool.tui.widgets.input_handler import InputHandler
 from yourtool.tui.widgets.key_mode import KeyMode
 from yourtool.tui.widgets.text_field import TextField
 
 DRAFT_DELAY_SECONDS = 0.3
-
-
-class InputHandler(Protocol):
-    """Handles the text of the prompt.
-
-    These are calls, not messages: a message would wait in a queue while the next key is handled.
-    """
-
-    def accepts(self, draft: Draft) -> bool:
-        """Return whether a draft can be submitted; if not, it stays in the prompt."""
-        ...
-
-    def submit(self, draft: Draft, *, steers: bool = False) -> None:
-        """Send a draft, which may be empty; with `steers`, to the running turn."""
-        ...
-
-    def recall(self, step: Literal[-1, 1], current: Draft) -> Draft | None:
-        """Return an older (-1) or newer (1) prompt when the cursor would leave the text."""
-        ...
-
-    @property
-    def stash(self) -> Sequence[Draft]:
-        """The stashed drafts."""
-        ...
-
-    def put_aside(self, draft: Draft) -> None:
-        """Stash a draft."""
-        ...
-
-    def bring_back(self, *, asked: bool) -> Draft | None:
-        """Remove and return the draft that was stashed last, maybe only one of this run."""
-        ...
-
-    opened: asyncio.Event  # set once the earlier prompts are read
-
-    def wait_for_history(self, text: str, action: Callable[[], object]) -> None:
-        """Do something once they are read, unless the text has changed by then."""
-        ...
 
 
 class Prompt(TextField):
@@ -113,6 +76,8 @@ class Prompt(TextField):
         """`leave` moves the focus after Tab with nothing to complete."""
         super().__init__()
         self.key_mode = KeyMode()
+        self.recalls = True
+        """Whether Up and Down recall prompts; not below a question."""
         self._handler = handler
         self._leave = leave
         self._completer = completer
@@ -261,11 +226,8 @@ class Prompt(TextField):
         self.run_worker(search, group="completions", exclusive=True)
         return True
 
-    def action_send(self, steers: bool = False) -> None:
-        """Send the draft, accept the completion, or start a new line after a backslash.
-
-        With `steers`, the running turn gets the draft.
-        """
+    def action_send(self, way: Delivery = "") -> None:
+        """Send the draft, accept the completion, or start a new line after a backslash."""
         self._refresh_completions()
         before = self._text_before_cursor()
         if (
@@ -284,9 +246,13 @@ class Prompt(TextField):
         self._completion.open(None)
         if self._handler.accepts(draft := self.draft):
             self.load(Draft())  # first: `/quit` saves the text of the prompt
-            self._handler.submit(draft, steers=steers)
+            self._handler.submit(draft, way)
             if not draft.text.startswith("/"):  # a command may put another text here
                 self._bring_back(asked=False)
+
+    def action_queue(self) -> None:
+        """Send the draft after the running turn; without one, insert a line break."""
+        self.action_send("queue") if self._handler.can_queue else self.action_newline()
 
     def action_newline(self) -> None:
         """Insert a line break."""
@@ -315,6 +281,8 @@ class Prompt(TextField):
         self._refresh_completions()
         if self._completion.candidate is not None:
             self._accept_completion()
+        elif self.text and self._handler.can_queue:
+            self.action_send("queue")
         elif self._handler.opened.is_set() or not self.text:  # else names are not known yet
             self._leave()
 
@@ -340,6 +308,8 @@ class Prompt(TextField):
             self._recall(1)
 
     def _recall(self, step: Literal[-1, 1]) -> None:
+        if not self.recalls:
+            return
         if (draft := self._handler.recall(step, self.draft)) is not None:
             self.load(draft)
         else:

@@ -1,32 +1,51 @@
 """Question of trust above the prompt.
 
-The prompt keeps the focus, as below an approval prompt: only a single letter after a pause without
-keys, and Enter after it, is an answer. Everything else is text for the prompt.
+The prompt keeps the focus, as below an approval prompt, and the same keys answer.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
-from textual import events
+from msgspec import Struct
+from textual import events, on
+from textual.containers import Vertical
 from textual.content import Content
 
 from yourtool.foundation.text import printable
 from yourtool.tui.keys.active_keys import build_hint, get_keys, join_hints
-from yourtool.tui.keys.keystroke_guard import KeystrokeGuard
+from yourtool.tui.keys.keystroke_guard import SEEN_SECONDS, KeystrokeGuard
+from yourtool.tui.questions.answer_words import Meaning
 from yourtool.tui.terminal.slow_terminal_app import get_shown_since
+from yourtool.tui.widgets.answer_keys import AnswerKeys, KeyResult
+from yourtool.tui.widgets.answer_list import AnswerList
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 TrustChoice: TypeAlias = Literal["trust", "decline", "quit"]
 
-_ANSWERS: dict[str, tuple[TrustChoice, str]] = {
-    "t": ("trust", "trust"),
-    "c": ("decline", "continue without"),
-    "q": ("quit", "quit"),
-}
-_HINT = "press a letter and Enter"
-_LETTER_FIRST = "first press t, c or q"
+
+class TrustAnswer(Struct, frozen=True):
+    """One answer."""
+
+    letter: str
+    label: str
+    means: Meaning
+    choice: TrustChoice
+
+    @property
+    def short(self) -> str:
+        """The label on a narrow screen."""
+        return self.label
+
+
+_ANSWERS = (
+    TrustAnswer("t", "Trust", "yes", "trust"),
+    TrustAnswer("c", "Continue without", "no", "decline"),
+    TrustAnswer("q", "Quit", "", "quit"),
+)
+_LETTERS = {each.letter: each.letter for each in _ANSWERS}
+_HINT = "↑↓ or a letter, then Enter"
 _OTHER_ROWS = 18
 """Rows of the screen that are not for names of files."""
 _MIN_FILES = 4
@@ -36,92 +55,23 @@ _SHORT = 16
 """Rows of the screen below which the question is as short as possible."""
 
 
-class TrustQuestion(WrappedWidget):
-    """Names the files that would be used, and waits for an answer."""
+class TrustFiles(WrappedWidget):
+    """The folder, and the files that would be used, in pages."""
 
     DEFAULT_CSS = """
-    TrustQuestion {
-        border: round $warning;
-        border-title-color: $text-warning;
-        border-subtitle-color: $text-muted;
-        padding: 0 1;
+    TrustFiles {
         .trust--name { color: $foreground; text-style: bold; }
         .trust--about { color: $text-muted; }
     }
     """
     COMPONENT_CLASSES = {"trust--name", "trust--about"}  # noqa: RUF012 - Textual's form
 
-    def __init__(self, prompt: Prompt, clock: Callable[[], float]) -> None:
+    def __init__(self, folder: str, files: Sequence[tuple[str, str]]) -> None:
         super().__init__()
-        self.guard = KeystrokeGuard(clock, lambda: get_shown_since(self))
-        self._prompt = prompt
-        self._answer: asyncio.Future[TrustChoice] | None = None
-        self._folder = ""
-        self._files: Sequence[tuple[str, str]] = ()
-        self._first = 0
-        """The index of the first file that is shown."""
-
-    async def ask(
-        self, folder: str, files: Sequence[tuple[str, str]], *, is_changed: bool
-    ) -> TrustChoice:
-        """Return the answer; `files` are names and descriptions of what would be used.
-
-        `is_changed`: the user has answered for other contents of the files.
-        """
         self._folder, self._files, self._first = folder, files, 0
-        self.border_title = "Files changed: trust them?" if is_changed else "Trust this folder?"
-        self.border_subtitle = _HINT
-        self._answer = asyncio.get_running_loop().create_future()
-        self.guard.reset()
-        await self._prompt.screen.mount(self, before=self._prompt)
-        self.call_after_refresh(self.guard.mark_drawn)
-        try:
-            return await self._answer
-        finally:
-            self._answer = None
-            self._release_letter()
-            if self.is_running and self.is_attached:
-                await self.remove()
-
-    def intercept(self, event: events.Key | events.Paste) -> bool:
-        """Handle a key or paste before it is dispatched; True if it was consumed."""
-        self.guard.mark_keystroke()  # also before the question
-        is_consumed = self._handle_key(event)
-        if not is_consumed:
-            self.guard.mark_typing()
-        return is_consumed
-
-    def _handle_key(self, event: events.Key | events.Paste) -> bool:
-        if self._answer is None or self.app.screen is not self.screen:
-            return False
-        letter = self.guard.held_letter.lower()
-        if isinstance(event, events.Key) and event.key == "enter" and letter:
-            self.guard.release_letter()
-            self._choose(_ANSWERS[letter][0])
-            return True
-        if isinstance(event, events.Key) and event.key == "escape" and not self._prompt.text:
-            self.guard.release_letter()
-            if not self.guard.is_new:
-                self._choose("decline")
-            return not self.guard.is_new
-        if self._release_letter() or not isinstance(event, events.Key):
-            return False
-        if self._turn_page(event.key):
-            return True
-        if self._prompt.text:
-            return False
-        if event.key == "enter":
-            self.border_subtitle = _LETTER_FIRST
-            return True
-        typed = event.character or ""
-        if not self.guard.was_seen or typed.lower() not in _ANSWERS:
-            return False
-        self.guard.hold_letter(typed)
-        self.border_subtitle = f"Enter: {_ANSWERS[typed.lower()][1]}"
-        return True
 
     def rows(self, width: int) -> list[Content]:
-        """Draw the folder, its files and the answers."""
+        """Draw the folder and its files."""
         name, about = (self.get_visual_style(f"trust--{each}") for each in ("name", "about"))
         first = min(self._first, self._last_page)
         rows = [
@@ -133,14 +83,17 @@ class TrustQuestion(WrappedWidget):
         if not self._is_short:
             rows.insert(0, Content(printable(self._folder)))
             rows.append(Content.styled("They are ignored unless you trust the folder.", about))
-        answers = (Content(f"[{key}] {label}  ") for key, (_, label) in _ANSWERS.items())
-        answer_rows = [next(answers)]
-        for each in answers:
-            if answer_rows[-1].cell_length + each.cell_length - 2 <= width:
-                answer_rows[-1] += each
-            else:
-                answer_rows.append(each)
-        return [row.truncate(width, ellipsis=True) for row in (*rows, *answer_rows)]
+        return [row.truncate(width, ellipsis=True) for row in rows]
+
+    def turn_page(self, key: str) -> bool:
+        """Show the files before or after, if the key does that; return whether it does."""
+        pages = {"chat.page_up": -self._room, "chat.page_down": self._room}
+        step = next((step for name, step in pages.items() if key in get_keys(name)), 0)
+        if not (step and self._last_page):
+            return False
+        self._first = max(0, min(self._first + step, self._last_page))
+        self.refresh_rows()
+        return True
 
     @property
     def _is_short(self) -> bool:
@@ -166,22 +119,112 @@ class TrustQuestion(WrappedWidget):
             build_hint("chat.page_up", "goes back") if before else "",
         )
 
-    def _turn_page(self, key: str) -> bool:
-        """Show the files before or after, if the key does that; return whether it does."""
-        pages = {"chat.page_up": -self._room, "chat.page_down": self._room}
-        step = next((step for name, step in pages.items() if key in get_keys(name)), 0)
-        if not (step and self._last_page):
-            return False
-        self._first = max(0, min(self._first + step, self._last_page))
-        self.refresh_rows()
-        return True
 
-    def _release_letter(self) -> bool:
-        """Pass a letter without its Enter to the prompt; return whether there was one."""
+class TrustQuestion(Vertical):
+    """Names the files that would be used, and waits for an answer."""
+
+    DEFAULT_CSS = """
+    TrustQuestion {
+        height: auto;
+        border: round $warning;
+        border-title-color: $text-warning;
+        border-subtitle-color: $text-muted;
+        padding: 0 1;
+    }
+    """
+
+    def __init__(self, prompt: Prompt, clock: Callable[[], float]) -> None:
+        super().__init__()
+        self.guard = KeystrokeGuard(clock, lambda: get_shown_since(self))
+        self.answers = AnswerList()
+        self.keys = AnswerKeys(prompt, self.answers, self.guard)
+        self._prompt = prompt
+        self._files: TrustFiles | None = None
+        self._answer: asyncio.Future[TrustChoice] | None = None
+
+    async def ask(
+        self, folder: str, files: Sequence[tuple[str, str]], *, is_changed: bool
+    ) -> TrustChoice:
+        """Return the answer; `files` are names and descriptions of what would be used.
+
+        `is_changed`: the user has answered for other contents of the files.
+        """
+        self._files = TrustFiles(folder, files)
+        self.border_title = "Files changed: trust them?" if is_changed else "Trust this folder?"
         self.border_subtitle = _HINT
-        if letter := self.guard.release_letter():
-            self._prompt.insert_text(letter)
-        return bool(letter)
+        self._answer = asyncio.get_running_loop().create_future()
+        self.guard.reset()
+        await self._prompt.screen.mount(self, before=self._prompt)
+        await self.mount(self._files, self.answers)
+        self.answers.show(_ANSWERS, _LETTERS)
+        self.call_after_refresh(self._on_drawn)
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+            self.keys.reset()
+            if self.is_running and self.is_attached:
+                await self.remove()
+
+    def _on_drawn(self) -> None:
+        self.guard.mark_drawn()
+        self.arm_when_safe()
+
+    def arm_when_safe(self) -> None:
+        """Accept answers if that is safe now, otherwise check again later."""
+        if self._answer is None:
+            return
+        if self._prompt.text and not self.keys.is_answering:
+            self.answers.is_ready = False
+            self.keys.reset()
+        elif (wait := self.guard.seconds_until_ready) > 0 and not self.keys.is_answering:
+            self.answers.is_ready = False
+            self.set_timer(min(wait, SEEN_SECONDS), self.arm_when_safe)
+        else:
+            self.answers.is_ready = True
+            self.keys.update_mark()
+            self._apply(self.keys.confirm_doubled())
+            if self.keys.is_doubled:
+                self.set_timer(self.guard.seconds_until_quiet, self.arm_when_safe)
+        self._show_hint()
+
+    def intercept(self, event: events.Key | events.Paste) -> bool:
+        """Handle a key or paste before it is dispatched; True if it was consumed."""
+        self.guard.mark_keystroke()  # also before the question
+        is_consumed = self._handle_key(event)
+        if not (is_consumed or self.keys.is_answer):
+            self.guard.mark_typing()
+        return is_consumed
+
+    def _handle_key(self, event: events.Key | events.Paste) -> bool:
+        if self._answer is None or self.app.screen is not self.screen:
+            return False
+        if isinstance(event, events.Key):
+            if event.key == "escape" and (not self._prompt.text or self.keys.is_answering):
+                if not self.guard.is_new:
+                    self.keys.take_answer()
+                    self._choose("decline")
+                return not self.guard.is_new
+            if self._files is not None and self._files.turn_page(event.key):
+                return True
+        is_consumed = self._apply(self.keys.handle(event))
+        self.arm_when_safe()
+        return is_consumed
+
+    @on(AnswerList.Pressed)
+    def _press(self, pressed: AnswerList.Pressed) -> None:
+        """Mark the answer that was clicked, or confirm it."""
+        if not self._prompt.text or self.keys.is_answering:
+            self._apply(self.keys.press(pressed.at))
+
+    def _apply(self, result: KeyResult) -> bool:
+        if result.chosen is not None:
+            self._choose(_ANSWERS[result.chosen].choice)
+        return result.is_consumed
+
+    def _show_hint(self) -> None:
+        marked = self.answers.marked if self.answers.is_ready else None
+        self.border_subtitle = _HINT if marked is None else f"Enter: {_ANSWERS[marked].label}"
 
     def _choose(self, choice: TrustChoice) -> None:
         if self._answer is not None and not self._answer.done():

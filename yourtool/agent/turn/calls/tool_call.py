@@ -13,7 +13,14 @@ from msgspec.structs import replace
 
 from yourtool.agent.session_environment import DelegatingCall
 from yourtool.agent.turn.turn import Turn
-from yourtool.effects import Confirmation, Decision, HookAdvice, PlanAnswer, Preview, Verdict
+from yourtool.effects import (
+    Confirmation,
+    Decision,
+    HookAdvice,
+    PlanAnswer,
+    Preview,
+    Verdict,
+)
 from yourtool.errors import ToolFailure
 from yourtool.events.deltas import Notice
 from yourtool.events.permissions import CallJudgement
@@ -227,13 +234,14 @@ class ToolCall(Struct):
         if not turn.env.interactive:
             return None
 
-        async def ask(title: str, details: str) -> str | None:
+        async def ask(title: str, details: str, choices: tuple[str, ...] = ()) -> str | None:
             question = Confirmation(
                 id=new_id(),
                 kind="question",
                 title=title,
                 tool_use_id=self.block.id,
                 reason=details,
+                choices=choices,
             )
             decision = await turn.env.confirm(question)
             return decision.typed if decision.verdict is Verdict.ALLOW else None
