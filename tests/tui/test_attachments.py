@@ -8,6 +8,7 @@ from textual import events
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
+from yourtool.agent.commands.table import CORE
 from yourtool.agent.input.attachments import attachment_from_bytes, read_attachment
 from yourtool.errors import UsageError
 from yourtool.messages.blobs import read_blob
@@ -278,12 +279,12 @@ async def test_mentions_in_a_folded_paste_and_in_commands_are_text(chat):
     await until(pilot, lambda: not pilot.app.chat.runner.is_running)
     preview = pilot.app.chat.mention_preview
     for text in ("!cat @tally.py", "/attach @tally.py"):
-        preview.update(session, text)
+        preview.update(session, text, CORE)
         await settle(pilot)
         assert "With the prompt" not in screen_text(pilot.app)
-    preview.update(session, "see @tally.py")
+    preview.update(session, "see @tally.py", CORE)
     await until(pilot, lambda: "With the prompt: tally.py" in screen_text(pilot.app))
-    preview.update(session, "see")
+    preview.update(session, "see", CORE)
     await until(pilot, lambda: "With the prompt" not in screen_text(pilot.app))
 
 
