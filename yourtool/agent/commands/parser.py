@@ -4,16 +4,19 @@ It separates slash commands, shell commands and text for the model.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Invocation
-from yourtool.agent.commands.table import CORE, CommandTable
 from yourtool.effects import PlanAnswer
 from yourtool.events.catalog import Event
 from yourtool.events.tools import ToolConfirmationResolved
 from yourtool.foundation.suggestions import CLOSE, find_closest
+
+if TYPE_CHECKING:  # the table is loaded for the first command
+    from yourtool.agent.commands.table import CommandTable
 
 _EQUIVALENTS: Mapping[str, str] = {
     "add": "attach",
@@ -70,8 +73,10 @@ ParsedInput: TypeAlias = Invocation | ShellLine | InvalidCommand
 """Input that is not text for the model."""
 
 
-def parse_input(text: str, commands: CommandTable = CORE) -> ParsedInput | None:
+def parse_input(text: str, commands: "CommandTable | None" = None) -> ParsedInput | None:
     """Parse user input; return None if it is text for the model.
+
+    `commands`: those of the session; None: there is no session yet.
 
     Only a `/` or `!` in the first column starts a command; a leading space makes it text.
     """
@@ -81,6 +86,7 @@ def parse_input(text: str, commands: CommandTable = CORE) -> ParsedInput | None:
         return None
     word, argument = (*text[1:].split(maxsplit=1), "", "")[:2]
     argument = argument.strip()
+    commands = commands or table.CORE
     if (command := commands.find(word)) is None:
         return _unknown_command(word, commands)
     if argument and not command.argument:
@@ -102,7 +108,7 @@ def _parse_shell_line(text: str) -> ShellLine | InvalidCommand:
     )
 
 
-def _unknown_command(word: str, commands: CommandTable) -> InvalidCommand:
+def _unknown_command(word: str, commands: "CommandTable") -> InvalidCommand:
     if "/" in word or "." in word:
         return InvalidCommand(
             f"Unknown command `/{word}`; press Enter again to send it as text", True
@@ -112,7 +118,7 @@ def _unknown_command(word: str, commands: CommandTable) -> InvalidCommand:
     return InvalidCommand(f"Unknown command `/{word}`; `/help` lists the commands")
 
 
-def _suggest_command(word: str, commands: CommandTable) -> str | None:
+def _suggest_command(word: str, commands: "CommandTable") -> str | None:
     if equivalent := _EQUIVALENTS.get(word):
         return equivalent
     near = find_closest(word, [*commands.list_names(), *_EQUIVALENTS], CLOSE)

@@ -61,7 +61,7 @@ class Completer:
         self.values: Mapping[str, Sequence[tuple[str, str]]] = {
             "effort": [(level, "") for level in EFFORTS]
         }
-        self.commands = table.CORE
+        self.commands: table.CommandTable | None = None
         """Those of the session."""
         self._files: Sequence[str] = ()
         self._is_loading_files = False
@@ -142,7 +142,7 @@ class Completer:
             Candidate(
                 f"/{each.name} " if each.argument else f"/{each.name}", each.usage, each.summary
             )
-            for each in self.commands.complete(prefix)
+            for each in (self.commands or table.CORE).complete(prefix)
         )
         return Suggestions(0, candidates) if candidates else None
 

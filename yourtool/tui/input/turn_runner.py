@@ -91,7 +91,7 @@ class TurnRunner:
 
     def __init__(self, display: TurnDisplay, attachments: PendingAttachments) -> None:
         self.session: Session | None = None
-        self.commands = table.CORE  # of the session
+        self.commands: table.CommandTable | None = None  # of the session
         self.queue = MessageQueue()
         self.is_running = False
         self.is_stopping = False

@@ -11,11 +11,11 @@ from textual.screen import Screen
 
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import ShellLine, parse_input
-from yourtool.agent.commands.table import CommandTable
 from yourtool.tui.input.drafts import may_mention_files
 from yourtool.tui.widgets.notices import Banner
 
 if TYPE_CHECKING:  # the core opens after the first paint
+    from yourtool.agent.commands.table import CommandTable
     from yourtool.agent.session.session import Session
 
 _KIND = "mentioned"
@@ -28,7 +28,7 @@ class MentionPreview:
         self._screen = screen
         self._banner = banner
 
-    def update(self, session: "Session | None", text: str, commands: CommandTable) -> None:
+    def update(self, session: "Session | None", text: str, commands: "CommandTable | None") -> None:
         """Look for the files in a thread, and then show them; without any, show nothing."""
         is_prompt = not isinstance(parse_input(text, commands), ShellLine | Invocation)
         if session is not None and is_prompt and may_mention_files(text):

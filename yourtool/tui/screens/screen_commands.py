@@ -76,7 +76,7 @@ async def quit_app(chat: ChatScreen, _argument: str) -> None:
     await chat.app.action_quit()
 
 
-def help_report(commands: table.CommandTable = table.CORE) -> tuple[Section, ...]:
+def help_report(commands: "table.CommandTable | None" = None) -> tuple[Section, ...]:
     """Return all commands and keys, from the tables that define them."""
     return *table.describe_commands(commands), *describe_keys()
 
