@@ -73,12 +73,12 @@ CATALOG = {
 RESERVED = ("message.", "text.", "thinking.", "tool.use_")
 
 
-def test_the_catalog_is_closed():
-    assert set(FACT_TYPES) == CATALOG
+def test_no_type_of_fact_is_removed_or_reserved():
+    assert set(FACT_TYPES) >= CATALOG, "types of facts are only added"
     assert not any(name.startswith(RESERVED) for name in FACT_TYPES)
 
 
-@pytest.mark.parametrize("name", sorted(CATALOG))
+@pytest.mark.parametrize("name", sorted(FACT_TYPES))
 def test_every_fact_has_an_actor_and_a_minimum_sensitivity(name):
     kind = FACT_TYPES[name]
     assert isinstance(kind.actor, Actor)
@@ -86,7 +86,7 @@ def test_every_fact_has_an_actor_and_a_minimum_sensitivity(name):
     assert issubclass(kind, Fact)
 
 
-@pytest.mark.parametrize("name", sorted(CATALOG))
+@pytest.mark.parametrize("name", sorted(FACT_TYPES))
 @pytest.mark.req("R-EVT-01")
 def test_an_invalid_fact_is_rejected(name):
     kind = FACT_TYPES[name]

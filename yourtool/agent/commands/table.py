@@ -15,7 +15,6 @@ from yourtool.agent.commands import (
     memory,
     models,
     modes,
-    permissions,
     plans,
     processes,
     replies,
@@ -24,9 +23,9 @@ from yourtool.agent.commands import (
     routing,
     server_prompts,
     skills,
-    trust,
 )
 from yourtool.agent.commands.base import Section, SlashCommand
+from yourtool.agent.commands.permissions import permissions, trust
 from yourtool.agent.commands.sessions import changes, exports, sessions, tree, undo
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ async def read_commands(
     return CommandTable(commands, lambda: runtime.tool_servers.find(session.workspace)), problems
 
 
-def describe_commands(table: CommandTable) -> tuple[Section, ...]:
+def describe_commands(table: CommandTable | None) -> tuple[Section, ...]:
     """Return the help on commands, mentions and shell commands, without the keys."""
     commands = tuple(
         (
@@ -162,7 +161,8 @@ def describe_commands(table: CommandTable) -> tuple[Section, ...]:
         ("!command", "run a shell command between turns; the model sees its output"),
         ("!!command", "run a shell command hidden from the model; `\\!` is a literal !"),
     )
-    own = tuple((each.usage, each.summary) for each in table.added.values())
+    added = (table or CORE).added
+    own = tuple((each.usage, each.summary) for each in added.values())
     more = (Section("Custom commands", own),) if own else ()
     return (
         Section("Commands", commands),
