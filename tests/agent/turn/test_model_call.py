@@ -35,7 +35,7 @@ def turn_of(session):
         env=env,
         toolbox=env.tools.toolbox,
         model=MODEL,
-        adapter=env.registry.adapter(MODEL),
+        adapter=env.requests.registry.adapter(MODEL),
         routing=RoutingDecisionRecord(
             mode=RoutingMode.DEFAULT, chosen_model=MODEL.id, reason="the default"
         ),
@@ -81,7 +81,7 @@ async def test_silent_call_is_recorded_and_counted_and_nothing_else(bench):
     assert end.message.text == "Greetings"
     assert end.usage.cost_usd > 0
     assert turn.cost == end.usage.cost_usd
-    assert session._env.budget.cost == session.state.cost_usd == cost + end.usage.cost_usd
+    assert session._env.spending.budget.cost == session.state.cost_usd == cost + end.usage.cost_usd
     assert (list(session.state.messages), session.state.branch.context_tokens) == before
     assert session.state.branch.counted_replies[MODEL.id] is last_reply
     started, ended = session.state.facts[-2:]
@@ -150,7 +150,7 @@ async def test_silent_call_above_the_cost_limit_is_not_sent(bench):
     script = Scripted([says("hello")])
     session = await bench.session(script, max_cost=Decimal("0.01"))
     await play(session.send("hi"))
-    session._env.budget.cost = Decimal("0.01")
+    session._env.spending.budget.cost = Decimal("0.01")
     end = await call_silently(turn_of(session), title_request(session))
     assert isinstance(end, LlmCallFailed)
     assert "exceeds the limit of" in end.error_message_redacted

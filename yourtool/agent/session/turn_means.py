@@ -35,10 +35,10 @@ async def import_turn(registry: Registry, catalogue: Catalogue, model: str) -> N
 
 async def find_means(env: SessionEnvironment, model: Model) -> TurnMeans:
     """Return the means of a turn, with the modules for its requests imported."""
-    if env.agents is not None and env.registry.is_agent(model):
+    if env.agents is not None and env.requests.registry.is_agent(model):
         agents = env.agents
         return await asyncio.to_thread(
             lambda: TurnMeans(agents.find_adapter(model), agents.build_toolbox(model))
         )
-    await asyncio.to_thread(env.registry.prepare, model)
-    return TurnMeans(env.registry.adapter(model), env.tools.toolbox)
+    await asyncio.to_thread(env.requests.registry.prepare, model)
+    return TurnMeans(env.requests.registry.adapter(model), env.tools.toolbox)

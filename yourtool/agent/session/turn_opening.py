@@ -38,7 +38,7 @@ def parse_prompt(
     Raises:
         UsageError: no model has that alias, or the message is empty.
     """
-    return parse_address(content, env.routes.catalogue, env.workspace.root, env.has_resource)
+    return parse_address(content, env.routes.catalogue, env.place.workspace.root, env.has_resource)
 
 
 async def build_turn_started(
@@ -48,8 +48,8 @@ async def build_turn_started(
     prompt: SystemPrompt,
 ) -> TurnStarted:
     """Return the fact that starts a turn; `message` None: the last one is sent again."""
-    if env.sandbox is not None:
-        env.sandbox.exceptions.get_rules = lambda: env.gate.policy.rules
+    if env.place.sandbox is not None:
+        env.place.sandbox.exceptions.get_rules = lambda: env.gate.policy.rules
     await prompt.measure_sandbox()
     return await asyncio.to_thread(_build_turn_started, message, state, env, prompt)
 
@@ -64,7 +64,7 @@ def _build_turn_started(
     new_messages = [message] if message is not None else []
     return TurnStarted(
         user_message_hash=hashlib.sha256(text.encode()).hexdigest(),
-        estimated_input_tokens=env.estimates.total(
+        estimated_input_tokens=env.requests.estimates.total(
             state, env.routes.expected_model(state).id, new_messages
         ),
         has_images=any(isinstance(b, ImageBlock) for m in new_messages for b in m.content),
@@ -111,7 +111,8 @@ def find_notices(turn: Turn) -> list[Notice]:
     """Return what limits the model of a turn, and a better one, each once per session."""
     adjusted = describe_effort_change(turn.model, turn.effort)
     advice = None if turn.state.last_route is None else describe_advice(turn.state.last_route)
-    return turn.env.new_notices(adjusted, turn.env.routes.missing_tools_notice(turn.model), advice)
+    missing = turn.env.routes.missing_tools_notice(turn.model)
+    return turn.env.user.new_notices(adjusted, missing, advice)
 
 
 def check_steering(

@@ -45,7 +45,7 @@ class _Room(Struct, frozen=True):
 
 async def make_room_before_request(turn: Turn) -> None:
     """Make room if the next request is longer than the user's threshold."""
-    if percent := turn.env.context.make_room_at:
+    if percent := turn.env.requests.context.make_room_at:
         await _make_room(turn, percent)
 
 
@@ -84,7 +84,7 @@ def _is_clearly_shorter(turn: Turn, most: float) -> bool:
     for message in reversed(state.conversation):
         if message.role is Role.ASSISTANT:
             break
-        tokens += turn.env.estimates.size(message, turn.model.id)
+        tokens += turn.env.requests.estimates.size(message, turn.model.id)
     return state.branch.context_tokens + _TOLERANCE * tokens < most / _TOLERANCE
 
 
@@ -131,9 +131,9 @@ async def _compact_after_rejection(turn: Turn) -> bool:
 
 async def _describe_largest_parts(turn: Turn) -> str:
     """Return a message about a request that is too long and cannot be shortened."""
-    model, estimates = turn.model, turn.env.estimates
+    model, estimates = turn.model, turn.env.requests.estimates
     named = await asyncio.to_thread(estimates.name_largest_parts, turn.state, model.id)
-    way = "/model" if turn.env.interactive else "`--model`"
+    way = "/model" if turn.env.user.interactive else "`--model`"
     return (
         f"The request is too long for `{model.id}`, and nothing more can be summarised. Its largest"
         f" parts: {named}. Send a shorter message, or choose a model with a larger context window"
@@ -191,7 +191,7 @@ async def _compact(turn: Turn, room: _Room, reason: RoomReason, hint: str = "") 
 def _find_span(turn: Turn, room: _Room) -> Span | None:
     """Return what the summary replaces; None if too much would remain."""
     messages = turn.state.conversation_for(turn.model.id)
-    sizes = [turn.env.estimates.size(each, turn.model.id) for each in messages]
+    sizes = [turn.env.requests.estimates.size(each, turn.model.id) for each in messages]
     other = max(0, turn.estimate() - sum(sizes))
     most = max(0, room.most - other - get_summary_limit(turn))
     span = find_span(messages, sizes, most, room.levels, turn.state.branch.overrides.pinned)
@@ -200,6 +200,6 @@ def _find_span(turn: Turn, room: _Room) -> Span | None:
 
 
 def _estimate_after(turn: Turn, span: Span, summary: Summary) -> int:
-    model_id, estimates = turn.model.id, turn.env.estimates
+    model_id, estimates = turn.model.id, turn.env.requests.estimates
     gone = sum(estimates.size(e, model_id) for e in span.replaced if e.id not in span.kept)
     return max(1, round(turn.estimate() - gone + estimate_text(summary.text, model_id)))

@@ -48,11 +48,13 @@ class HookEvents(Struct, frozen=True):
         env = self.env
         place = HookPlace(
             session_id=self.session_id,
-            around=execution.HookSurroundings(env.workspace, env.sandbox, env.environments),
+            around=execution.HookSurroundings(
+                env.place.workspace, env.place.sandbox, env.place.environments
+            ),
             programs=env.hooks.programs,
-            transcript=env.transcript,
+            transcript=env.place.transcript,
             mode=env.gate.mode,
-            mask=await asyncio.to_thread(env.mask),
+            mask=await asyncio.to_thread(env.place.mask),
         )
         for hook in hooks:
             running = place.run(hook, call, tuple(self.state.messages))

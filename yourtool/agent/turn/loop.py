@@ -53,7 +53,7 @@ async def run_turn(turn: Turn) -> None:
     await settle_agent(turn)
     await turn.emit(*await find_warnings(turn))
     if turn.stop_reason is StopReason.MAX_TOKENS:
-        way = "/continue" if turn.env.interactive else "another prompt with `--continue`"
+        way = "/continue" if turn.env.user.interactive else "another prompt with `--continue`"
         text = f"The reply hit the output limit; {way} continues it."
         await turn.emit(Notice(level="warning", text=text))
     await turn.channel.wait_shown()  # the session is busy until the end is shown

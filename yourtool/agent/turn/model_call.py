@@ -125,7 +125,7 @@ class ModelCall:
     def _prepare_with_prices(self) -> PreparedRequest:
         """Store the price table of the model, build the request, encode it; runs in a thread."""
         turn = self._turn
-        self._warning = turn.env.prices.store(turn.model)
+        self._warning = turn.env.spending.prices.store(turn.model)
         prepared = self._prepare()
         if prepared.problem is None:
             turn.adapter.encode_ahead(prepared.request)
@@ -137,7 +137,7 @@ class ModelCall:
 
     def _find_notices(self, prepared: PreparedRequest) -> Sequence[Notice]:
         """Return the notices to show before the request is sent."""
-        return self._turn.env.new_notices(
+        return self._turn.env.user.new_notices(
             prepared.notice, unknown_price_warning(self._turn), self._warning
         )
 
@@ -223,7 +223,8 @@ class ModelCall:
         else:
             end = await self._record(end)
         add_usage(turn, end)
-        turn.env.reported_costs.ask(turn.env.registry, end, self._channel.recorder)
+        registry, recorder = turn.env.requests.registry, self._channel.recorder
+        turn.env.spending.reported_costs.ask(registry, end, recorder)
         error_class = end.error_class if isinstance(end, LlmCallFailed) else None
         await self._channel.emit(*turn.record_outcome(error_class), parent=end.id)
         return end
@@ -247,7 +248,7 @@ class ModelCall:
         provider_tool_ids = {
             call.id: wire
             for call in message.tool_uses
-            if (wire := turn.env.tool_ids.issued_id(turn.model.provider, call.id))
+            if (wire := turn.env.requests.tool_ids.issued_id(turn.model.provider, call.id))
         }
         return LlmCallCompleted(
             message=message, provider_tool_ids=provider_tool_ids, purpose=self._purpose

@@ -65,12 +65,12 @@ def prepare_request(turn: Turn) -> PreparedRequest:
     history = turn.state.conversation_for(turn.model.id)
     request, notice = _build_request(
         turn,
-        (*turn.system, turn.build_situation(), *_build_view(turn, env.request_view, history)),
+        (*turn.system, turn.build_situation(), *_build_view(turn, env.requests.view, history)),
         turn.get_tools(),
-        tool_choice=env.tool_choice,
-        output_schema=env.output_schema,
+        tool_choice=env.requests.tool_choice,
+        output_schema=env.requests.output_schema,
     )
-    request = replace(request, encoded_history=env.encoded_history)
+    request = replace(request, encoded_history=env.requests.encoded_history)
     return PreparedRequest(request, notice, turn.estimate(), _find_problem(request))
 
 
@@ -84,7 +84,7 @@ def compose_messages(turn: Turn, drops: DropLog) -> tuple[Message, ...]:
     history = turn.state.conversation_for(model.id)
     view = RequestView().build(history, _build_rules(turn), drops)
     messages = (*turn.system, turn.build_situation(), *view)
-    places = FileRoots(env.blobs, env.workspace.root)
+    places = FileRoots(env.place.blobs, env.place.workspace.root)
     return tuple(fit_attachments(messages, model, places, drops).messages)
 
 
@@ -105,12 +105,12 @@ def _find_problem(request: Request) -> str | None:
 
 
 def _build_view(turn: Turn, view: RequestView, history: Sequence[Message]) -> Sequence[Message]:
-    return view.build(history, _build_rules(turn), turn.env.losses)
+    return view.build(history, _build_rules(turn), turn.env.requests.losses)
 
 
 def _build_rules(turn: Turn) -> ViewRules:
     api, omitted = _get_api(turn), turn.omit_opaque_through
-    return ViewRules(turn.model, turn.env.thinking_on_swap, api, omitted)
+    return ViewRules(turn.model, turn.env.requests.thinking_on_swap, api, omitted)
 
 
 def _build_request(
@@ -122,10 +122,11 @@ def _build_request(
     output_schema: Mapping[str, Any] | None = None,
 ) -> tuple[Request, str | None]:
     """Return a request, and a notice about the attachments that it omits."""
-    model, env = turn.model, turn.env
+    model, env, user = turn.model, turn.env, turn.env.user
     tools = tools if model.capabilities.supports_tools else ()
-    places = FileRoots(env.blobs, env.workspace.root)
-    messages, notice = fit_attachments(messages, model, places, env.losses)
+    places = FileRoots(env.place.blobs, env.place.workspace.root)
+    messages, notice = fit_attachments(messages, model, places, env.requests.losses)
+    waiting = partial(confirm_wait, user.confirm, turn.channel)
     request = Request(
         request_id=new_id(),
         session_id=turn.session_id,
@@ -137,12 +138,12 @@ def _build_request(
         effort=turn.effort,
         tool_choice=tool_choice,
         output_schema=output_schema,
-        cache=plan_cache(messages, tools, model, env.cache_retention),
-        drop_log=env.losses,
-        tool_ids=env.tool_ids,
+        cache=plan_cache(messages, tools, model, env.requests.cache_retention),
+        drop_log=env.requests.losses,
+        tool_ids=env.requests.tool_ids,
         file_roots=places,
         interrupt=turn.interrupt,
-        confirm_wait=partial(confirm_wait, env.confirm, turn.channel) if env.interactive else None,
+        confirm_wait=waiting if user.interactive else None,
     )
     return request, notice
 
@@ -155,7 +156,7 @@ def shorten_next_request(failure: LlmCallFailed, turn: Turn) -> Sequence[Notice]
         return [Notice(level="warning", text=elision_notice(turn.model.id))]
     if not _omit_opaque_blocks(turn, failure):
         return None
-    return turn.env.new_notices(
+    return turn.env.user.new_notices(
         f"`{turn.model.id}` rejected the request. It is retried once without the reasoning and"
         " other opaque data of earlier replies; the session still stores them."
     )
@@ -187,11 +188,11 @@ def request_options(turn: Turn, request: Request) -> RequestOptions:
         thinking_level=effective_effort(request.model, request.effort),
         max_tokens=request.max_output_tokens,
         tool_choice=tool_choice if request.tools else None,
-        cache_retention=turn.env.cache_retention,
+        cache_retention=turn.env.requests.cache_retention,
         api=_get_api(turn),
     )
 
 
 def _get_api(turn: Turn) -> str | None:
-    row = turn.env.registry.spec(turn.model.provider)
+    row = turn.env.requests.registry.spec(turn.model.provider)
     return row.api if row else None

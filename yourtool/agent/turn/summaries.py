@@ -72,7 +72,7 @@ async def summarise(
         raise
     except YourtoolError as error:
         problem = str(error)
-    mask = await asyncio.to_thread(turn.env.mask)
+    mask = await asyncio.to_thread(turn.env.place.mask)
     text = await asyncio.to_thread(write_summary, messages, limit * _CHARACTERS)
     return Summary(text, problem=storable(mask.text(problem)))
 
@@ -112,10 +112,10 @@ async def _call_model(
 
 async def _choose_writer(turn: Turn) -> Turn:
     """Return the turn with the model that writes the summary."""
-    named, env = turn.env.context.summary_model, turn.env
+    named, env = turn.env.requests.context.summary_model, turn.env
     if not named:
         return turn
     model = env.routes.catalogue.resolve(named)
-    await asyncio.to_thread(env.registry.prepare, model)
+    await asyncio.to_thread(env.requests.registry.prepare, model)
     routing = replace(turn.routing, chosen_model=model.id, reason="it writes summaries")
-    return replace(turn, model=model, adapter=env.registry.adapter(model), routing=routing)
+    return replace(turn, model=model, adapter=env.requests.registry.adapter(model), routing=routing)

@@ -103,7 +103,7 @@ class Turn(Struct, kw_only=True):
 
     def get_tools(self) -> tuple[ToolDefinition, ...]:
         """Return the tools that the next request has."""
-        found, search_at = self.state.branch.found_tools, self.env.context.search_tools_at
+        found, search_at = self.state.branch.found_tools, self.env.requests.context.search_tools_at
         return self.toolbox.offered_to(self.model, found, search_at)
 
     def build_cancelled(self) -> TurnCancelled:
@@ -131,7 +131,7 @@ class Turn(Struct, kw_only=True):
 
     def estimate(self) -> int:
         """Return the estimated tokens of the next request."""
-        return self.env.estimates.total(self.state, self.model.id)
+        return self.env.requests.estimates.total(self.state, self.model.id)
 
     def record_outcome(
         self, error_class: str | None

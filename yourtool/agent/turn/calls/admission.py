@@ -170,7 +170,7 @@ async def offer_without_copy(decided: DecidedCall, problem: str, turn: Turn) -> 
 async def _renew(decided: DecidedCall, reason: str, shown: Preview, turn: Turn) -> DecidedCall:
     """Return a call about which the user is asked again, with its subjects as they are now."""
     parsed = decided.parsed
-    around = parsed.tool, parsed.args, turn.env.workspace
+    around = parsed.tool, parsed.args, turn.env.place.workspace
     subjects = await asyncio.to_thread(resolve_subjects, *around)
     return replace(
         decided,
@@ -197,7 +197,7 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> DecidedCall:
     Raises:
         ToolError: the call must not run.
     """
-    given, has_user = CallArguments(call.block.input), turn.env.interactive
+    given, has_user = CallArguments(call.block.input), turn.env.user.interactive
     while True:
         decided = await judge_call(call, tool, given, turn)
         decision = decided.decision
@@ -226,11 +226,11 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> DecidedCall:
 
 async def _build_confirmation(decided: DecidedCall, turn: Turn) -> Confirmation:
     parsed, decision, shown = decided.parsed, decided.decision, decided.preview
-    limit = timedelta(seconds=turn.env.limits.confirmation_timeout_seconds)
+    limit = timedelta(seconds=turn.env.spending.limits.confirmation_timeout_seconds)
     subject = parsed.subjects.items[0] if len(parsed.subjects.items) == 1 else None
     consequences, definition = Consequences(), parsed.tool.definition
-    if subject is not None and subject.kind == "command" and turn.env.interactive:
-        environment = turn.env.environments.build_for_model(os.environ)
+    if subject is not None and subject.kind == "command" and turn.env.user.interactive:
+        environment = turn.env.place.environments.build_for_model(os.environ)
         finding = expanded_targets.find_consequences(
             subject.text, Path(subject.directory), environment
         )
@@ -240,7 +240,7 @@ async def _build_confirmation(decided: DecidedCall, turn: Turn) -> Confirmation:
     if shown is not None and (missing := shown.missing_sandbox):
         consequences = Consequences((f"no sandbox: {missing}",)).join(consequences)
     rules = decision.proposed_rules
-    if subject is not None and not turn.env.interactive:
+    if subject is not None and not turn.env.user.interactive:
         granted = turn.env.gate.policy.rules
         rules = await asyncio.to_thread(take_needed, rules, definition, subject, granted)
     return Confirmation(
@@ -263,7 +263,7 @@ async def _build_confirmation(decided: DecidedCall, turn: Turn) -> Confirmation:
         exact_rules=decision.exact_rules,
         no_rule_reason=decision.no_rule_reason,
         reason="" if decision.is_evident else decision.reason,
-        expires_at=None if turn.env.interactive else now() + limit,
+        expires_at=None if turn.env.user.interactive else now() + limit,
     )
 
 
@@ -313,9 +313,9 @@ async def _request_approval(
         leave_plan_mode(call.report, decision.plan, turn)
     await turn.record(build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id)
     turn.denies_rest = turn.denies_rest or decision.denies_rest
-    if not turn.env.interactive:
+    if not turn.env.user.interactive:
         declined = describe_unattended(confirmation, decided.decision.reason, turn.env.gate.mode)
-    _raise_if_denied(decision, confirmation.title, declined, has_user=turn.env.interactive)
+    _raise_if_denied(decision, confirmation.title, declined, has_user=turn.env.user.interactive)
     if confirmation.rules and decision.scope is not Scope.ONCE:
         try:
             always = decision.scope is Scope.ALWAYS
@@ -364,11 +364,12 @@ async def _allow_contained(offer: SandboxOffer, turn: Turn) -> Notice:
 
 
 async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision:
-    seconds = turn.env.limits.confirmation_timeout_seconds if confirmation.expires_at else None
+    limits = turn.env.spending.limits
+    seconds = limits.confirmation_timeout_seconds if confirmation.expires_at else None
     await turn.channel.wait_shown()
     try:
         async with notifying(confirmation, turn), asyncio.timeout(seconds):
-            return await turn.interrupt.guard(turn.env.confirm(confirmation))
+            return await turn.interrupt.guard(turn.env.user.confirm(confirmation))
     except TimeoutError:
         return Decision(verdict=Verdict.TIMEOUT)
 

@@ -23,18 +23,18 @@ def build_context(call: ToolCall, mask: Mask, turn: Turn) -> ToolContext:
     """Return what a preview and a check can use: neither changes files, nor shows output."""
     can, env = turn.model.capabilities, turn.env
     return ToolContext(
-        workspace=env.workspace,
+        workspace=env.place.workspace,
         tool_use_id=call.block.id,
         emit=_ignore,
-        spill=env.spill,
+        spill=env.place.spill,
         reads=turn.reads,
         mask=mask,
-        environments=env.environments,
-        processes=env.processes,
-        unsaved=env.unsaved,
-        sandbox=env.sandbox,
-        ask_input=_build_ask_input(call, env) if env.interactive else None,
-        ask_text=_build_ask_text(call, env) if env.interactive else None,
+        environments=env.place.environments,
+        processes=env.place.processes,
+        unsaved=env.place.unsaved,
+        sandbox=env.place.sandbox,
+        ask_input=_build_ask_input(call, env) if env.user.interactive else None,
+        ask_text=_build_ask_text(call, env) if env.user.interactive else None,
         image_limit=can.max_image_bytes if can.supports_images else 0,
     )
 
@@ -72,7 +72,7 @@ def _build_ask_input(call: ToolCall, env: SessionEnvironment) -> AskInput:
         title = f"It {what}{f': {last}' if last else ''} · {process.command}"
         kind = "password" if process.input_kind == "password" else "input"
         question = Confirmation(id=new_id(), kind=kind, title=title, tool_use_id=call.block.id)
-        decision = await env.confirm(question)
+        decision = await env.user.confirm(question)
         if decision.verdict is not Verdict.ALLOW:
             return InputChoice.STOP
         return InputChoice.BACKGROUND if decision.typed is None else decision.typed
@@ -91,7 +91,7 @@ def _build_ask_text(call: ToolCall, env: SessionEnvironment) -> AskText:
             tool_use_id=call.block.id,
             reason=details,
         )
-        decision = await env.confirm(question)
+        decision = await env.user.confirm(question)
         return decision.typed if decision.verdict is Verdict.ALLOW else None
 
     return ask

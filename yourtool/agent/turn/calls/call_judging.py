@@ -91,9 +91,9 @@ async def _judge_after_hooks(before: DecidedCall, event: HookEvent, turn: Turn) 
         parsed.tool.definition,
         parsed.subjects,
         preview,
-        loses_work=turn.env.interactive and await is_work_of_user(lost_work, turn),
+        loses_work=turn.env.user.interactive and await is_work_of_user(lost_work, turn),
         hook=advice,
-        is_attended=turn.env.interactive,
+        is_attended=turn.env.user.interactive,
     )
     judging = asyncio.to_thread(_judge, policy, judged, parsed.mask)
     decided = await turn.interrupt.guard(judging)
@@ -174,5 +174,5 @@ def parse_call(call: ToolCall, tool: Tool, given: CallArguments, turn: Turn) -> 
     adjusted = tool.adjust(given.values)
     args = tool.parse(adjusted.values)
     call.report.note(*(each for each in adjusted.notes if each not in call.report.notes))
-    subjects = resolve_subjects(tool, args, turn.env.workspace)
-    return ParsedCall(call, tool, given, adjusted.values, args, subjects, turn.env.mask())
+    subjects = resolve_subjects(tool, args, turn.env.place.workspace)
+    return ParsedCall(call, tool, given, adjusted.values, args, subjects, turn.env.place.mask())

@@ -69,7 +69,7 @@ async def take_answer(
 
 def _stay_inside(shown: Preview, turn: Turn, *, has_network: bool) -> Preview:
     """Let a call run in the sandbox, also one for which the model asked to leave it."""
-    if (sandbox := turn.env.sandbox) is None:
+    if (sandbox := turn.env.place.sandbox) is None:
         return shown
     return replace(
         shown, is_outside=False, has_network=has_network, leaving="", sandbox=sandbox.level

@@ -40,11 +40,11 @@ async def settle_changes(running: RunningCall, turn: Turn) -> None:
     Raises:
         Interrupted: the turn was stopped before the user answered.
     """
-    if (sandbox := turn.env.sandbox) is None:
+    if (sandbox := turn.env.place.sandbox) is None:
         return
     report, (changes, facts) = running.call.report, sandbox.places.take()
     texts = [_FACT.format(escape_line(each)) for each in facts]
-    await turn.emit(*turn.env.new_notices(*texts))
+    await turn.emit(*turn.env.user.new_notices(*texts))
     allowed = [each for each in changes if _was_allowed(running, each)]
     changes = [each for each in changes if each not in allowed]
     if stays := [each for each in changes if not each.is_taken_back]:
@@ -57,9 +57,9 @@ async def settle_changes(running: RunningCall, turn: Turn) -> None:
     if not changes:
         return
     named = _describe(changes)
-    if not turn.env.interactive:
+    if not turn.env.user.interactive:
         report.note(_UNATTENDED.format(named))
-        await turn.emit(*turn.env.new_notices(_NOTICE.format(named)))
+        await turn.emit(*turn.env.user.new_notices(_NOTICE.format(named)))
         return
     try:
         await request_change(_preview(changes), named, running.decided, turn)
@@ -78,10 +78,10 @@ def _was_allowed(running: RunningCall, change: "Change") -> bool:
 
 async def _make(changes: "Sequence[Change]", named: str, running: RunningCall, turn: Turn) -> None:
     """Make changes that the user allowed, and record them."""
-    assert turn.env.sandbox is not None, "it took them back"
+    assert turn.env.place.sandbox is not None, "it took them back"
     try:
         async with CallJournal(turn, running.call.block.id, running.call.parent).watching():
-            await turn.env.sandbox.places.apply(changes)
+            await turn.env.place.sandbox.places.apply(changes)
     except ToolError as error:
         running.call.report.note(_FAILED.format(named, error))
     else:
@@ -106,5 +106,5 @@ def _describe(changes: "Sequence[Change]", most: int = _MAX_NAMED) -> str:
 
 async def accept_writes(paths: Sequence[str], turn: Turn) -> None:
     """Let what a tool wrote with an approval stay, while commands run in the background."""
-    if turn.env.sandbox is not None:
-        await asyncio.shield(turn.env.sandbox.places.accept(paths))
+    if turn.env.place.sandbox is not None:
+        await asyncio.shield(turn.env.place.sandbox.places.accept(paths))

@@ -24,7 +24,7 @@ async def make_safety_copy(
     """
     if (lost := decided.lost_work) is None or not lost.has_copy:
         return decided, None
-    workspace, stores = turn.env.workspace, turn.env.blobs / "repositories"
+    workspace, stores = turn.env.place.workspace, turn.env.place.blobs / "repositories"
 
     def is_secret(path: str) -> bool:
         try:
@@ -39,7 +39,7 @@ async def make_safety_copy(
         copy = await turn.interrupt.guard(copying)
     except GitError as error:
         report.note(f"[No safety copy of {lost.subject} was made: {error}.]")
-        if turn.env.interactive:
+        if turn.env.user.interactive:
             decided = await offer_without_copy(decided, str(error), turn)
         return decided, None
     if copy is not None:

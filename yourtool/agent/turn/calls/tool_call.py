@@ -235,7 +235,7 @@ def build_called_fact(decided: DecidedCall) -> ToolCalled:
 
 async def load_mask(turn: Turn) -> Mask:
     """Return the mask of keys for a call that is not parsed."""
-    return await asyncio.to_thread(turn.env.mask)
+    return await asyncio.to_thread(turn.env.place.mask)
 
 
 def to_text_blocks(*texts: str) -> tuple[TextBlock, ...]:

@@ -50,7 +50,7 @@ class CallHooks:
         self._turn = turn
         paths = parsed.paths
         self._paths = paths if len(paths) > 1 or call.block.name == "apply_patch" else ()
-        self._root = Path(os.path.realpath(turn.env.workspace.root))
+        self._root = Path(os.path.realpath(turn.env.place.workspace.root))
         self._arguments: Mapping[str, Any] = parsed.adjusted
 
     async def run(self, event: HookEvent) -> HookAnswer:
@@ -155,7 +155,7 @@ async def _add_instructions(parsed: ParsedCall, turn: Turn) -> list[Notice]:
         return []
     notes, notices = await asyncio.to_thread(turn.find_instructions, parsed.paths)
     parsed.call.report.note(*map(parsed.mask.text, notes))
-    return turn.env.new_notices(*notices)
+    return turn.env.user.new_notices(*notices)
 
 
 @asynccontextmanager

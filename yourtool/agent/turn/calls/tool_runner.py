@@ -132,7 +132,7 @@ class ToolRunner:
         """
         turn, running = self._turn, self._running
         is_parallel = turn.model.capabilities.supports_parallel_tool_calls
-        at_once = turn.env.limits.tool_concurrency if is_parallel else 1
+        at_once = turn.env.spending.limits.tool_concurrency if is_parallel else 1
         try:
             while self._admitted or running:
                 while self._admitted and len(running) < at_once:
@@ -176,7 +176,7 @@ class ToolRunner:
     async def _end_or_retry(self, finished: FinishedCall) -> None:
         """Record the end of a call, or run it again outside the sandbox that blocked it."""
         running, output, turn = finished.running, finished.output, self._turn
-        report, has_user = running.call.report, turn.env.interactive
+        report, has_user = running.call.report, turn.env.user.interactive
         await settle_changes(running, turn)
         if output is None or (block := output.blocked) is None:
             await self._end(finished)
@@ -193,16 +193,16 @@ class ToolRunner:
                 report.note(f"[{error}]")
         report.note(sandbox_notes.describe_block(block, has_user=has_user))
         if block.is_certain and not block.remedy and not has_user:
-            await turn.emit(*turn.env.new_notices(sandbox_notes.describe_way_out(block)))
+            await turn.emit(*turn.env.user.new_notices(sandbox_notes.describe_way_out(block)))
         await self._end(finished)
 
     def _needs_question(self, block: Block) -> bool:
         """Whether to ask the user about what the sandbox refused, once for each host."""
-        env = self._turn.env
-        if not block.is_certain or block.remedy or not env.interactive or env.sandbox is None:
+        has_user, sandbox = self._turn.env.user.interactive, self._turn.env.place.sandbox
+        if not block.is_certain or block.remedy or not has_user or sandbox is None:
             return False
-        is_new = not block.hosts or not env.sandbox.declined.issuperset(block.hosts)
-        env.sandbox.declined.update(block.hosts)
+        is_new = not block.hosts or not sandbox.declined.issuperset(block.hosts)
+        sandbox.declined.update(block.hosts)
         return is_new
 
     def _forget(self, running: RunningCall) -> None:
@@ -249,7 +249,7 @@ class ToolRunner:
     async def _wait_for_workers(self) -> None:
         """Stop the other calls; wait until workers are done, or the user insists on the stop."""
         turn, workers = self._turn, list[asyncio.Task[None]]()
-        if turn.env.interactive:
+        if turn.env.user.interactive:
             workers += (each for each in self._running if self._running[each].call.delegates)
         if not workers:
             return
@@ -294,7 +294,7 @@ class ToolRunner:
         output = await mask_output(finished.output, running.parsed.mask)
         content = output.content
         if has_bytes(content):
-            content = await asyncio.to_thread(store_media, turn.env.blobs, content)
+            content = await asyncio.to_thread(store_media, turn.env.place.blobs, content)
         self._count(call, canonical_json(content).decode(), running)
         content += self._take_notes(call)
         self._end_hints.append(output.terminate)
@@ -343,7 +343,7 @@ class ToolRunner:
 
     def _take_notes(self, call: ToolCall) -> tuple[TextBlock, ...]:
         """Return what follows the result: notes on the call, and the processes that have ended."""
-        ended = self._turn.env.processes.take_ended()
+        ended = self._turn.env.place.processes.take_ended()
         return to_text_blocks(*call.report.notes, *describe_ended(ended))
 
     def _count(self, call: ToolCall, result: str, running: RunningCall | None) -> None:

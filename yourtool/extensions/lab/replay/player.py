@@ -13,7 +13,13 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.routes.routing_rules import examine_rules
 from yourtool.agent.routes.session_routes import Routes
-from yourtool.agent.session_environment import SessionEnvironment
+from yourtool.agent.session_environment import (
+    Place,
+    SessionEnvironment,
+    SessionRequests,
+    SessionSpending,
+    SessionUser,
+)
 from yourtool.agent.turn import loop
 from yourtool.agent.turn.turn import Turn, empty_turn_end
 from yourtool.effects import Confirmation, Decision, Verdict
@@ -246,23 +252,24 @@ def _build_environment(
     estimates = RequestEstimates(catalogue, snapshot, ())
     no_rules = examine_rules(scratch / "routing.toml", workspace, str, None)
     return SessionEnvironment(
-        workspace=Workspace(workspace, (spill,)),
-        project=workspace,
-        registry=registry,
+        place=Place(
+            workspace=Workspace(workspace, (spill,)),
+            project=workspace,
+            spill=spill,
+            blobs=scratch / "blobs",
+            mask=Mask,
+        ),
+        user=SessionUser(_decline, interactive=False, steering=model.steer),
+        requests=SessionRequests(
+            registry=registry, estimates=estimates, context=ContextConfig(make_room_at=0)
+        ),
+        spending=SessionSpending(
+            limits=_LIMITS, prices=StoredPrices(paths.price_tables, catalogue)
+        ),
         routes=Routes(registry, Availability(), estimates, no_rules),
-        estimates=estimates,
         tools=snapshot,
         gate=Gate(RuleSet(), Mode.AUTO),
-        confirm=_decline,
-        steering=model.steer,
         hooks=ReplayedHooks(model),
-        limits=_LIMITS,
-        context=ContextConfig(make_room_at=0),
-        spill=spill,
-        blobs=scratch / "blobs",
-        mask=Mask,
-        prices=StoredPrices(paths.price_tables, catalogue),
-        interactive=False,
     )
 
 
