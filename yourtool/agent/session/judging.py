@@ -18,7 +18,7 @@ from yourtool.agent.history.state import State
 from yourtool.agent.history.summary_texts import render_conversation
 from yourtool.agent.money.budgets import JudgeBudget
 from yourtool.agent.turn import model_call, request
-from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.turn import Recovery, Turn, TurnCounts
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import YourtoolError
 from yourtool.events.deltas import TokenUsage
@@ -85,7 +85,7 @@ class TurnJudge:
     def start(self, turn: Turn) -> None:
         """Start to judge a turn that has ended, unless it is clear how it went."""
         route, env = self._state.last_route, turn.env
-        is_clear = turn.interrupt.requested or turn.stop_reason is StopReason.ERROR
+        is_clear = turn.interrupt.requested or turn.reply.stop_reason is StopReason.ERROR
         if not self._budget.config.judge or is_clear or route is None or route.turn_id is None:
             return
         if env.is_worker or not env.user.interactive:
@@ -142,11 +142,11 @@ class TurnJudge:
         try:
             for requests in range(1, _ATTEMPTS + 1):
                 await self._require_budget(judging, prompt)
-                unanswered, paid = unanswered + 1, judging.cost
+                unanswered, paid = unanswered + 1, judging.counts.cost
                 end = await model_call.call_silently(
                     judging, request.SilentRequest(JUDGEMENT, (prompt,))
                 )
-                spent += judging.cost - paid
+                spent += judging.counts.cost - paid
                 if not isinstance(end, LlmCallCompleted):
                     raise _JudgementError(end.error_message_redacted)
                 if (reply := _parse(end.message.text)) is not None:
@@ -165,7 +165,7 @@ class TurnJudge:
             raise _JudgementError(f"`{judging.model.id}` replied in another form")
         finally:
             for at in range(unanswered):
-                self._budget.add_failed(judging.cost if at == 0 else Decimal(0))
+                self._budget.add_failed(judging.counts.cost if at == 0 else Decimal(0))
 
     async def _build_turn(self, turn: Turn) -> Turn:
         """Return the turn with the model that judges, whose replies are short."""
@@ -175,14 +175,14 @@ class TurnJudge:
         can = model.capabilities
         most = min(can.max_output_tokens, _MAX_REPLY_TOKENS)
         model = replace(model, capabilities=replace(can, max_output_tokens=most))
+        routing = replace(turn.means.routing, chosen_model=model.id, reason="it judges turns")
+        adapter = env.requests.registry.adapter(model)
         other: dict[str, Any] = {
             "model": model,
-            "adapter": env.requests.registry.adapter(model),
-            "routing": replace(turn.routing, chosen_model=model.id, reason="it judges turns"),
+            "means": replace(turn.means, adapter=adapter, routing=routing, effort=None),
             "interrupt": self._interrupt,
-            "effort": None,
-            "cost": Decimal(0),
-            "trial_omission": None,
+            "counts": TurnCounts(),
+            "recovery": Recovery(),
             "parent": turn.root,
         }
         return _JudgingTurn(**asdict(turn) | other)

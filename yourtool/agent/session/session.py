@@ -30,7 +30,7 @@ from yourtool.agent.session.tree import SessionTree
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import compaction, loop
 from yourtool.agent.turn.hook_events import HookEvents
-from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.turn import ProjectOffers, Turn, TurnPrompt
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.effects import Steering, UnsavedText
 from yourtool.errors import UsageError
@@ -354,24 +354,24 @@ class Session:
     ) -> Turn:
         """Return the turn that an event started."""
         env, memory = self._env, self.guidance.memory
-        means = await turn_means.find_means(env, model)
         return Turn(
             session_id=self.id,
             state=self.state,
             channel=channel,
             interrupt=interrupt,
             env=env,
-            toolbox=means.toolbox,
             model=model,
-            adapter=means.adapter,
-            routing=to_routing_record(route, model.id),
-            system=(await asyncio.to_thread(self._prompt.build_stable),),
-            build_situation=lambda: self._prompt.build_situation(self.mode, memory.text()),
+            means=await turn_means.find_means(env, model, to_routing_record(route, model.id)),
+            prompt=TurnPrompt(
+                (await asyncio.to_thread(self._prompt.build_stable),),
+                lambda: self._prompt.build_situation(self.mode, memory.text()),
+            ),
+            project=ProjectOffers(
+                self.trust.find_offer,
+                self.trust.find_sandbox_offer,
+                self.guidance.instructions.find,
+            ),
             reads=self._reads,
-            effort=env.requests.effort,
-            find_trust_offer=self.trust.find_offer,
-            find_sandbox_offer=self.trust.find_sandbox_offer,
-            find_instructions=self.guidance.instructions.find,
             root=root,
             parent=root,
         )

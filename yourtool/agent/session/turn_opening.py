@@ -17,7 +17,7 @@ from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project.project_trust import FolderTrust
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.agent.turn.turn import Turn, empty_turn_end
+from yourtool.agent.turn.turn import Turn, TurnCounts
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
@@ -104,12 +104,14 @@ async def end(route: RouteDecided, routes: Routes, channel: Channel, interrupt: 
     is_stopped = interrupt.requested
     for line in () if is_stopped else routes.explain_failure(route):
         await channel.emit(Notice(level="error", text=line))
-    await channel.emit(empty_turn_end(is_cancelled=is_stopped), parent=route.id)
+    unused = TurnCounts()
+    ended = unused.build_cancelled() if is_stopped else unused.build_completed()
+    await channel.emit(ended, parent=route.id)
 
 
 def find_notices(turn: Turn) -> list[Notice]:
     """Return what limits the model of a turn, and a better one, each once per session."""
-    adjusted = describe_effort_change(turn.model, turn.effort)
+    adjusted = describe_effort_change(turn.model, turn.means.effort)
     advice = None if turn.state.last_route is None else describe_advice(turn.state.last_route)
     missing = turn.env.routes.missing_tools_notice(turn.model)
     return turn.env.user.new_notices(adjusted, missing, advice)

@@ -68,9 +68,9 @@ def add_usage(turn: Turn, end: LlmCallEnd) -> None:
     """Add the usage in a fact to the turn and the run; the session adds the fact itself."""
     if (usage := end.usage) is None:
         return
-    turn.input_tokens += usage.prompt_tokens
-    turn.output_tokens += usage.output_tokens
-    turn.cost += usage.cost_usd
+    turn.counts.input_tokens += usage.prompt_tokens
+    turn.counts.output_tokens += usage.output_tokens
+    turn.counts.cost += usage.cost_usd
     turn.env.spending.tokens += usage.prompt_tokens + usage.output_tokens
     turn.env.spending.budget.cost += usage.cost_usd
     turn.env.spending.turn.cost += usage.cost_usd

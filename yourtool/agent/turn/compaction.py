@@ -108,12 +108,12 @@ async def make_shorter(turn: Turn, failure: LlmCallFailed) -> bool:
     await turn.emit(*notices or ())
     is_shorter = notices is not None
     is_too_long = failure.error_class == ErrorClass.CONTEXT_OVERFLOW
-    turn.rejections += is_too_long
-    is_enough = is_shorter and turn.rejections <= _MOST_ELISIONS
+    turn.recovery.rejections += is_too_long
+    is_enough = is_shorter and turn.recovery.rejections <= _MOST_ELISIONS
     if not is_too_long or is_enough or failure.message is not None:
         return is_shorter
     if await _compact_after_rejection(turn):
-        turn.rejections = 0
+        turn.recovery.rejections = 0
         return True
     if not is_shorter:
         await turn.emit(Notice(level="error", text=await _describe_largest_parts(turn)))
@@ -124,7 +124,7 @@ async def _compact_after_rejection(turn: Turn) -> bool:
     """Summarise after a provider rejected a request for its length, more until one succeeds."""
     window, estimate = turn.model.capabilities.max_context_tokens, turn.estimate()
     # The provider counts more tokens than the estimate, or its window is smaller than stated.
-    levels = [each for each in Level if each > turn.compacted]
+    levels = [each for each in Level if each > turn.recovery.compacted]
     room = _Room(min(window, estimate) * _TARGET, levels, window * _TOLERANCE)
     return await _compact(turn, room, "overflow")
 
@@ -164,11 +164,11 @@ async def _compact(turn: Turn, room: _Room, reason: RoomReason, hint: str = "") 
     span = await asyncio.to_thread(_find_span, turn, room)
     if span is None:
         return False
-    turn.compacted = max(turn.compacted, span.level)
+    turn.recovery.compacted = max(turn.recovery.compacted, span.level)
     hooks = await run_before_compaction(turn, hint, is_manual=reason == "user")
     await turn.emit(*take_warnings(turn.env.hooks))
     hint = "\n".join(filter(None, (hint, *hooks.contexts)))
-    paid = turn.cost
+    paid = turn.counts.cost
     summary = await summarise(turn, span.replaced, hint)
     compacted = turn.state.branch.compacted
     fact = ContextCompacted(
@@ -182,7 +182,7 @@ async def _compact(turn: Turn, room: _Room, reason: RoomReason, hint: str = "") 
         message_count=len(span.replaced) - len(span.kept),
         tokens_before=before,
         tokens_after=await asyncio.to_thread(_estimate_after, turn, span, summary),
-        cost_usd=turn.cost - paid or UNSET,
+        cost_usd=turn.counts.cost - paid or UNSET,
     )
     await turn.emit(fact)
     return True

@@ -92,7 +92,7 @@ async def find_limit_after_calls(turn: Turn, *, delegated: bool) -> ReachedLimit
 
     Workers can reach all of them, and long results those of cost.
     """
-    if (problem := turn.repeated.problem) is not None:
+    if (problem := turn.counts.repeated.problem) is not None:
         return ReachedLimit(problem, "loop")
     return await find_limit(turn) if delegated or turn.env.spending.budgets.are_set else None
 
@@ -136,13 +136,13 @@ async def _resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
 
 def _extend(turn: Turn, limit: ReachedLimit) -> None:
     if limit.kind == "loop":
-        turn.repeated.clear()
+        turn.counts.repeated.clear()
         return
     if limit.kind == "budget":
         turn.env.spending.budgets.allowed |= {each.name for each in limit.budgets}
         return
     limits, spending = turn.env.spending.limits, turn.env.spending.turn
-    turn.request_allowance = turn.requests + limits.max_requests_per_turn
+    turn.counts.request_allowance = turn.counts.requests + limits.max_requests_per_turn
     spending.allowance = spending.cost + limit.forecast.minimum + limits.max_cost_per_turn_usd
 
 
@@ -242,8 +242,8 @@ def _find_cost_limit(turn: Turn, minimum: Decimal) -> str | None:
 
 def _find_soft_limit(turn: Turn, minimum: Decimal) -> str | None:
     limits = turn.env.spending.limits
-    if turn.requests >= (turn.request_allowance or limits.max_requests_per_turn):
-        return f"This turn has made {turn.requests} model requests."
+    if turn.counts.requests >= (turn.counts.request_allowance or limits.max_requests_per_turn):
+        return f"This turn has made {turn.counts.requests} model requests."
     limit, spending = limits.max_cost_per_turn_usd, turn.env.spending.turn
     ceiling = spending.allowance or limit
     if spending.cost >= ceiling or spending.cost + minimum > ceiling:

@@ -36,7 +36,7 @@ from yourtool.agent.turn.request import (
     prepare_silent_request,
     request_options,
 )
-from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.turn import ReplyState, Turn
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import AttemptFailed, MessageComplete, Notice
@@ -96,7 +96,7 @@ class ModelCall:
                 await self._record_start(prepared)
                 if prepared.problem is not None:
                     raise InvalidRequestError(prepared.problem)
-                async with aclosing(turn.adapter.stream(prepared.request)) as stream:
+                async with aclosing(turn.means.adapter.stream(prepared.request)) as stream:
                     async for event in stream:
                         await self._channel.emit(event)
                         self._collect(event)
@@ -128,7 +128,7 @@ class ModelCall:
         self._warning = turn.env.spending.prices.store(turn.model)
         prepared = self._prepare()
         if prepared.problem is None:
-            turn.adapter.encode_ahead(prepared.request)
+            turn.means.adapter.encode_ahead(prepared.request)
         return prepared
 
     def _collect(self, event: Event) -> None:
@@ -151,12 +151,12 @@ class ModelCall:
         turn.parent = fact.id
         match fact:
             case LlmCallStarted():
-                turn.requests += 1
+                turn.counts.requests += 1
             case LlmCallCompleted():
-                turn.stop_reason = fact.stop_reason
-                turn.input_errors = fact.message.metadata.tool_input_errors or {}
+                errors = fact.message.metadata.tool_input_errors or {}
+                turn.reply = ReplyState(fact.stop_reason, errors)
             case LlmCallFailed():
-                turn.stop_reason, turn.input_errors = StopReason.ERROR, {}
+                turn.reply = ReplyState()
 
     async def _record(self, fact: F) -> F:
         stored = await self._channel.record(fact, parent=self._parent)
@@ -176,7 +176,7 @@ class ModelCall:
             estimated_input_tokens=prepared.estimated_tokens,
             request_id=prepared.request.request_id,
             is_worker=turn.env.is_worker,
-            rejected_through=turn.trial_omission,
+            rejected_through=turn.recovery.trial_omission,
             purpose=self._purpose,
             system=turn.state.system_prompt.find_parts(
                 map(attrgetter("text"), takewhile(_is_system, prepared.request.messages))
@@ -330,7 +330,7 @@ class ModelCall:
                 metadata,
                 model=turn.model.id,
                 provider=turn.model.provider,
-                routing=turn.routing,
+                routing=turn.means.routing,
                 stop_reason=reply.stop_reason,
                 request=request_options(turn, self._request),
             ),

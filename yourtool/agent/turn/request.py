@@ -63,9 +63,10 @@ def prepare_request(turn: Turn) -> PreparedRequest:
     """
     env = turn.env
     history = turn.state.conversation_for(turn.model.id)
+    view = _build_view(turn, env.requests.view, history)
     request, notice = _build_request(
         turn,
-        (*turn.system, turn.build_situation(), *_build_view(turn, env.requests.view, history)),
+        (*turn.prompt.system, turn.prompt.build_situation(), *view),
         turn.get_tools(),
         tool_choice=env.requests.tool_choice,
         output_schema=env.requests.output_schema,
@@ -83,7 +84,7 @@ def compose_messages(turn: Turn, drops: DropLog) -> tuple[Message, ...]:
     env, model = turn.env, turn.model
     history = turn.state.conversation_for(model.id)
     view = RequestView().build(history, _build_rules(turn), drops)
-    messages = (*turn.system, turn.build_situation(), *view)
+    messages = (*turn.prompt.system, turn.prompt.build_situation(), *view)
     places = FileRoots(env.place.blobs, env.place.workspace.root)
     return tuple(fit_attachments(messages, model, places, drops).messages)
 
@@ -135,7 +136,7 @@ def _build_request(
         messages=messages,
         tools=tools,
         max_output_tokens=model.capabilities.max_output_tokens,
-        effort=turn.effort,
+        effort=turn.means.effort,
         tool_choice=tool_choice,
         output_schema=output_schema,
         cache=plan_cache(messages, tools, model, env.requests.cache_retention),
@@ -176,7 +177,7 @@ def _omit_opaque_blocks(turn: Turn, failure: LlmCallFailed) -> bool:
     previous = turn.omit_opaque_through
     if last is None or (previous is not None and last <= previous):
         return False
-    turn.trial_omission = last
+    turn.recovery.trial_omission = last
     return True
 
 

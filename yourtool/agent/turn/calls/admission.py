@@ -79,9 +79,9 @@ async def admit(call: ToolCall, turn: Turn) -> DecidedCall:
     block = call.block
     try:
         tool = _find_tool(block, turn)
-        if turn.answered_plan:
+        if turn.reply.answered_plan:
             raise ToolError(AFTER_PLAN, ToolFailure.CANCELLED)
-        if (broken := turn.input_errors.get(block.id)) is not None:
+        if (broken := turn.reply.input_errors.get(block.id)) is not None:
             cut = " The reply hit the output limit." if broken.truncated else ""
             raise ToolError(
                 f"The arguments of `{block.name}` were not a complete JSON object:"
@@ -211,10 +211,10 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> DecidedCall:
         confirmation = await _build_confirmation(decided, turn)
         confirmation = replace(confirmation, offers_edits=decision.is_free_with_edits and has_user)
         if decision.is_free_if_trusted and has_user:
-            offer = await asyncio.to_thread(turn.find_trust_offer)
+            offer = await asyncio.to_thread(turn.project.find_trust)
             confirmation = replace(confirmation, trust=offer)
         if decision.is_free_if_contained and has_user:
-            sandbox = await asyncio.to_thread(turn.find_sandbox_offer)
+            sandbox = await asyncio.to_thread(turn.project.find_sandbox)
             confirmation = replace(confirmation, sandbox=sandbox)
         declined = KEEP_PLANNING if confirmation.kind == "plan" else ""
         answer, shown = await _request_approval(confirmation, decided, turn, declined)
@@ -280,7 +280,7 @@ def _describe_rule(tool: ToolDefinition, text: str) -> RuleDescription:
 
 
 def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
-    if (tool := turn.toolbox.get(block.name)) is None:
+    if (tool := turn.means.toolbox.get(block.name)) is None:
         problem = describe_unknown_tool(block.name, turn.get_tools())
         raise ToolError(problem, ToolFailure.NOT_FOUND)
     return tool
@@ -303,16 +303,16 @@ async def _request_approval(
     fact = replace(fact, judgement=call.report.take_judgement())
     requested = await turn.record(fact, parent=call.parent)
     try:
-        decision = DENY if turn.denies_rest else await _wait_for_decision(confirmation, turn)
+        decision = DENY if turn.reply.denies_rest else await _wait_for_decision(confirmation, turn)
     except Interrupted:
         await turn.record(build_resolved_fact(confirmation, tool_use_id, None), parent=requested.id)
         raise
     await turn.emit(*take_warnings(turn.env.hooks))
-    turn.answered_plan = confirmation.kind == "plan" and decision.verdict is not Verdict.EDIT
-    if turn.answered_plan and decision.verdict is Verdict.ALLOW:
+    turn.reply.answered_plan = confirmation.kind == "plan" and decision.verdict is not Verdict.EDIT
+    if turn.reply.answered_plan and decision.verdict is Verdict.ALLOW:
         leave_plan_mode(call.report, decision.plan, turn)
     await turn.record(build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id)
-    turn.denies_rest = turn.denies_rest or decision.denies_rest
+    turn.reply.denies_rest = turn.reply.denies_rest or decision.denies_rest
     if not turn.env.user.interactive:
         declined = describe_unattended(confirmation, decided.decision.reason, turn.env.gate.mode)
     _raise_if_denied(decision, confirmation.title, declined, has_user=turn.env.user.interactive)

@@ -106,7 +106,7 @@ def _build_delegator(call: ToolCall, turn: Turn) -> Delegator | None:
             env=turn.env,
             session_id=turn.session_id,
             model_id=turn.model.id,
-            toolbox=turn.toolbox,
+            toolbox=turn.means.toolbox,
             channel=turn.channel,
             tool_use_id=call.block.id,
             parent=call.parent,

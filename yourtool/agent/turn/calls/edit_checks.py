@@ -97,5 +97,5 @@ def accept_changes(turn: Turn, changes: Iterable[RecordedChange]) -> None:
 
 
 def _is_edit(call: ToolCall, turn: Turn) -> bool:
-    tool = turn.toolbox.get(call.block.name)
+    tool = turn.means.toolbox.get(call.block.name)
     return tool is not None and tool.definition.records_changes

@@ -153,7 +153,7 @@ async def _add_instructions(parsed: ParsedCall, turn: Turn) -> list[Notice]:
     """Add the instructions of the directories that a call used; return notices for the user."""
     if parsed.tool.definition.subject_kind != "path":
         return []
-    notes, notices = await asyncio.to_thread(turn.find_instructions, parsed.paths)
+    notes, notices = await asyncio.to_thread(turn.project.find_instructions, parsed.paths)
     parsed.call.report.note(*map(parsed.mask.text, notes))
     return turn.env.user.new_notices(*notices)
 

@@ -90,8 +90,7 @@ class ToolRunner:
         Raises:
             Interrupted: the turn was stopped; every call has a result.
         """
-        self._turn.tool_calls += len(self._pending)
-        self._turn.denies_rest = self._turn.answered_plan = False
+        self._turn.counts.tool_calls += len(self._pending)
         try:
             while self._pending:
                 call = self._pending[0]
@@ -116,7 +115,7 @@ class ToolRunner:
 
         A preview of a change to a file is wrong if an earlier call changes the file afterwards.
         """
-        tool = self._turn.toolbox.get(call.block.name)
+        tool = self._turn.means.toolbox.get(call.block.name)
         if tool is not None and tool.definition.ends_planning:
             return bool(self._admitted)  # they were admitted in plan mode, which may end now
         if tool is None or not tool.definition.side_effects.needs_approval:
@@ -351,7 +350,7 @@ class ToolRunner:
         has_effects = (
             running is not None and running.parsed.tool.definition.side_effects.needs_approval
         )
-        count = self._turn.repeated.add(
+        count = self._turn.counts.repeated.add(
             call.block.name, call.block.input, result, has_effects=has_effects
         )
         if count == REPEATS_BEFORE_NOTE:
