@@ -27,7 +27,10 @@ async def import_turn(registry: Registry, catalogue: Catalogue, model: str) -> N
 async def find_means(
     env: SessionEnvironment, model: Model, routing: RoutingDecisionRecord
 ) -> TurnMeans:
-    """Return the means of a turn, with the modules for its requests imported."""
+    """Return the means of a turn, with the modules for its requests imported.
+
+    Another agent has its own tools, and starts with the first request.
+    """
     registry, effort = env.requests.registry, env.requests.effort
     if env.agents is not None and registry.is_agent(model):
         agents = env.agents
