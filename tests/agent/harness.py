@@ -20,7 +20,14 @@ from yourtool.agent.routes.routing_rules import DefaultModels, RoutingRules
 from yourtool.agent.routes.session_routes import Routes
 from yourtool.agent.session.project.project_trust import is_trusted
 from yourtool.agent.session.session import Session
-from yourtool.agent.session_environment import Budget, SessionEnvironment
+from yourtool.agent.session_environment import (
+    Budget,
+    Place,
+    SessionEnvironment,
+    SessionRequests,
+    SessionSpending,
+    SessionUser,
+)
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import StreamEvent
@@ -233,24 +240,36 @@ class Bench:
         if self.learning is not None:
             workspace = str(self.workspace.resolve())
             routes.learned = extensions.open_learned_routes(self.store, workspace, self.learning)
-        env = SessionEnvironment(
-            workspace=Workspace(self.workspace, (spill,)),
-            project=self.workspace,
-            registry=registry,
+
+        def build(part: Any, **given: Any) -> Any:
+            """Return a part of the environment with those of the settings that it has."""
+            return part(
+                **given, **{k: settings[k] for k in settings if k in part.__struct_fields__}
+            )
+
+        env = build(
+            SessionEnvironment,
+            place=build(
+                Place,
+                workspace=Workspace(self.workspace, (spill,)),
+                project=self.workspace,
+                spill=spill,
+                blobs=self.root / "blobs",
+                mask=lambda: mask,
+            ),
+            user=build(SessionUser, confirm=confirm or User(), interactive=interactive),
+            requests=build(
+                SessionRequests, registry=registry, estimates=estimates, tool_ids=tool_ids
+            ),
+            spending=build(
+                SessionSpending,
+                limits=limits,
+                budget=Budget(max_requests=max_requests, max_cost=max_cost),
+                prices=StoredPrices(self.root / "data" / "prices", self.catalogue),
+            ),
             routes=routes,
-            estimates=estimates,
             tools=snapshot,
             gate=Gate(rules, mode, is_trusted=is_trusted(self.workspace)),
-            confirm=confirm or User(),
-            limits=limits,
-            budget=Budget(max_requests=max_requests, max_cost=max_cost),
-            spill=spill,
-            blobs=self.root / "blobs",
-            prices=StoredPrices(self.root / "data" / "prices", self.catalogue),
-            mask=lambda: mask,
-            interactive=interactive,
-            tool_ids=tool_ids,
-            **settings,
         )
         return Session(session_id, state, record, self.store.lease(session_id), env)
 

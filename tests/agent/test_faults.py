@@ -114,7 +114,7 @@ async def check_failure_at(tmp_path, point, how):
     await asyncio.wait([sending])
     assert not session.busy
     rest = Scripted(SCRIPT[3:])
-    session._env.registry.only = Checked(rest)
+    session._env.requests.registry.only = Checked(rest)
     await play(session.send("go on"))
     assert session.state.messages[-1].role is Role.ASSISTANT
     assert problems(session) == []
@@ -145,7 +145,7 @@ async def test_image_of_a_turn_that_failed_at_any_await_is_stored_if_its_message
     await asyncio.wait([sending])
     stored = await bench.store.read(session.id)
     before = stored_attachments(bench, stored)
-    session._env.registry.only = Checked(Scripted([says("Still a dot.")]))
+    session._env.requests.registry.only = Checked(Scripted([says("Still a dot.")]))
     await play(session.send(PROMPT))
     assert stored_attachments(bench, await bench.store.read(session.id)) == before + 1
     assert problems(session) == []
@@ -165,7 +165,7 @@ async def test_image_of_a_message_that_cannot_be_stored_is_sent_with_the_next_on
         await play(session.send(PROMPT))
     assert log.has_failed
     stored_attachments(bench, await bench.store.read(session.id))
-    session._env.registry.only = Checked(Scripted([says("Still a dot.")]))
+    session._env.requests.registry.only = Checked(Scripted([says("Still a dot.")]))
     await play(session.send(PROMPT))
     assert stored_attachments(bench, await bench.store.read(session.id)) >= 1
     assert problems(session) == []
@@ -285,7 +285,7 @@ async def test_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repai
     assert log.has_failed
     stored = {fact.id for fact in await bench.store.read(session.id)}
     assert all(fact.id in stored for fact in visible if getattr(fact, "id", None))
-    session._env.registry.only = Checked(Scripted(SCRIPT[3:]))
+    session._env.requests.registry.only = Checked(Scripted(SCRIPT[3:]))
     await play(session.send("go on"))
     assert problems(session) == []
     assert turns_without_one_end(session) == []

@@ -8,7 +8,7 @@ import pytest
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.agent.test_tool_servers import opened
 from tests.tools.servers.configured import hostile, offering, started
-from yourtool.agent.commands import server_prompts, table
+from yourtool.agent.commands import table
 from yourtool.agent.commands.base import SendPrompt
 from yourtool.agent.commands.parser import parse_input
 from yourtool.effects import Decision, Verdict
@@ -33,7 +33,8 @@ async def work(tmp_path, monkeypatch):
 
 
 async def run(text, session, runtime):
-    found = parse_input(text)
+    commands, _ = await table.read_commands(session, runtime)
+    found = parse_input(text, commands)
     return [each async for each in found.command.run(session, runtime, found.argument)]
 
 
@@ -45,31 +46,28 @@ async def test_prompts_are_commands_and_resources_are_mentions(work):
         await servers.settle(20)
         while len(servers.find_prompts()) < 2:
             await asyncio.sleep(0.01)
-        server_prompts.use_servers(servers)
-        try:
-            command = table.find_command("mcp__offers__review")
-            assert command.usage == "/mcp__offers__review path [depth]"
-            assert command.summary == "Review a file. (MCP server)"
-            [sent] = await run("/mcp__offers__review a.py very deep", session, runtime)
-            assert sent == SendPrompt("Review a.py, very deep.␛[31m")
-            [sent] = await run("/mcp__offers__plain_text", session, runtime)
-            assert sent == SendPrompt("Be plain.")
-            with pytest.raises(UsageError, match="needs `path` as word 1"):
-                await run("/mcp__offers__review", session, runtime)
-            assert session.list_files(9) == ["offers:notes://today"]
-            files = session.mentioned_files
-            [mention] = files.find("see @offers:notes://today.")
-            assert mention.label == "offers:notes://today, a resource"
-            [block] = await files.attach("see @offers:notes://today.")
-            assert block.text == "[resource notes://today]\nBuy pears.␛[2J"
-            [block] = await files.attach("(@offers:notes://monday/first)")
-            assert block.text.endswith("The first note of monday.")
-            with pytest.raises(UsageError, match="`@offers:notes://none` cannot be attached"):
-                await files.attach("@offers:notes://none")
-            await session.close()
-        finally:
-            server_prompts.use_servers(None)
-        assert table.find_command("mcp__offers__review") is None
+        commands, _ = await table.read_commands(session, runtime)
+        command = commands.find("mcp__offers__review")
+        assert command.usage == "/mcp__offers__review path [depth]"
+        assert command.summary == "Review a file. (MCP server)"
+        [sent] = await run("/mcp__offers__review a.py very deep", session, runtime)
+        assert sent == SendPrompt("Review a.py, very deep.␛[31m")
+        [sent] = await run("/mcp__offers__plain_text", session, runtime)
+        assert sent == SendPrompt("Be plain.")
+        with pytest.raises(UsageError, match="needs `path` as word 1"):
+            await run("/mcp__offers__review", session, runtime)
+        assert session.list_files(9) == ["offers:notes://today"]
+        files = session.mentioned_files
+        [mention] = files.find("see @offers:notes://today.")
+        assert mention.label == "offers:notes://today, a resource"
+        [block] = await files.attach("see @offers:notes://today.")
+        assert block.text == "[resource notes://today]\nBuy pears.␛[2J"
+        [block] = await files.attach("(@offers:notes://monday/first)")
+        assert block.text.endswith("The first note of monday.")
+        with pytest.raises(UsageError, match="`@offers:notes://none` cannot be attached"):
+            await files.attach("@offers:notes://none")
+        await session.close()
+    assert commands.find("mcp__offers__review") is None
 
 
 async def acted(bench, user, kind, **options):

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,10 +26,18 @@ from yourtool.agent.session.repairing import repair_stored
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.stored_facts import acquire_lease, load_state
 from yourtool.agent.session.system_prompt import system_messages
-from yourtool.agent.session_environment import Budget, SessionEnvironment, open_workspace
+from yourtool.agent.session_environment import (
+    Budget,
+    Place,
+    SessionEnvironment,
+    SessionSpending,
+    SessionUser,
+    build_requests,
+    open_workspace,
+)
 from yourtool.agent.tool_servers import ServerPool
 from yourtool.agent.workers.delegation import Delegation, WorkerPlan
-from yourtool.effects import Confirm, SubjectKind
+from yourtool.effects import Confirm
 from yourtool.errors import UsageError
 from yourtool.events.sessions import (
     SessionCreated,
@@ -84,9 +92,8 @@ class Runtime:
         self._prices = StoredPrices(paths.price_tables, self.catalogue)
         self.tool_servers = ServerPool(paths, options, config)
         self._discovery_file = paths.cache / discovery_cache.FILE_NAME
-        self._warnings = discovery_cache.restore_discoveries(
-            self._discovery_file, self.registry, self.catalogue
-        )
+        found = self._discovery_file, self.registry, self.catalogue
+        self._warnings = discovery_cache.restore_discoveries(*found)
 
     @classmethod
     async def open(cls, paths: Paths, options: RunOptions) -> "Runtime":
@@ -139,7 +146,7 @@ class Runtime:
             workspace = await asyncio.to_thread(make_scratch_copy, project, self.paths.scratch, own)
         files = await self._open_workspace(workspace, dirs, session_id)
         env = await self._build_environment(session_id, files, tools, confirm, ToolIdMap())
-        env.project = project
+        env.place.project = project
         created = SessionCreated(
             workspace_path=str(workspace),
             workspace_hash=workspace_hash(workspace),
@@ -150,8 +157,8 @@ class Runtime:
 
     async def open_worker(self, plan: WorkerPlan) -> Session:
         """Start the session of a worker."""
-        session_id, root = new_session_id(), plan.parent.workspace.root
-        files = await self._open_workspace(root, plan.parent.workspace.readable, session_id)
+        session_id, root = new_session_id(), plan.parent.place.workspace.root
+        files = await self._open_workspace(root, plan.parent.place.workspace.readable, session_id)
         env = await self._build_environment(
             session_id, files, plan.tools, plan.confirm, ToolIdMap(), plan.parent.gate
         )
@@ -229,10 +236,10 @@ class Runtime:
         last = state.facts[-1].id
         record = Recorder(self.store, session_id, state, self.space)
         await repair_stored(self.store, session_id, state, record)
-        here = workspace_hash(env.workspace.root)
+        here = workspace_hash(env.place.workspace.root)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_effort(record)
-        env.budgets.session_cost = state.cost_usd
+        env.spending.budgets.session_cost = state.cost_usd
         return Session(session_id, state, record, lease, env)
 
     async def find_last_session(self) -> str | None:
@@ -296,16 +303,6 @@ class Runtime:
         midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         return await self.store.spending_since(midnight)
 
-    def _build_gate(
-        self, workspace: Path, kinds: Mapping[str, SubjectKind], session_id: str
-    ) -> Gate:
-        """Return the gate with the stored rules; blocks on the file system."""
-        gate, problems = open_trusted_gate(
-            self.paths, self.options, self.config.mode, workspace, kinds, session_id
-        )
-        self._warnings += map(str, problems)
-        return gate
-
     def _explicit_model(self, name: str | None = None) -> Model | None:
         """Return the model with this name, by default that of `--model`.
 
@@ -329,8 +326,8 @@ class Runtime:
 
     async def _record_effort(self, record: Recorder) -> None:
         """Record the reasoning effort of `--effort`, if given."""
-        if self.options.effort is not None:
-            await record(SessionEffortSelected(effort=self.options.effort))
+        if (effort := self.options.effort) is not None:
+            await record(SessionEffortSelected(effort=effort))
 
     def default_models(self, workspace: Path) -> DefaultModels:
         """Return the default models of sessions in a directory."""
@@ -357,43 +354,40 @@ class Runtime:
         own = default_toolbox(delegates=config.delegation.enabled)
         snapshot = ToolSnapshot(tools or await self.tool_servers.join(own, place, enclosing))
         estimates = await asyncio.to_thread(self.build_estimates, place, snapshot)
-        kinds = snapshot.toolbox.subject_kinds
         if gate is None:
             self._warnings += await asyncio.to_thread(list, find_problems(place, enclosing))
+            opening = self.paths, options, config.mode, place, snapshot.toolbox.subject_kinds
+            gate, problems = await asyncio.to_thread(open_trusted_gate, *opening, session_id)
+            self._warnings += map(str, problems)
         env = SessionEnvironment(
-            workspace=workspace,
-            find_servers=self.tool_servers.build_finder(workspace.root),
-            renew_servers=lambda: self.tool_servers.renew(workspace.root),
-            project=options.workspace if is_copy else workspace.root,
-            registry=self.registry,
-            routes=await self.build_routes(workspace.root, estimates),
-            estimates=estimates,
+            place=Place(
+                workspace=workspace,
+                project=options.workspace if is_copy else place,
+                spill=self.paths.spill_directory(session_id),
+                blobs=self.paths.blobs,
+                mask=lambda: build_mask(self.paths, os.environ),
+                undo=config.undo,
+                sandbox=enclosing,
+                environments=self.tool_servers.environments,
+            ),
+            user=SessionUser(confirm, options.interactive, config.ui.file_mentions == "attach"),
+            requests=build_requests(config, options, self.registry, estimates, tool_ids),
+            spending=SessionSpending(
+                limits=config.limits,
+                prices=self._prices,
+                budget=Budget(max_requests=options.max_turns, max_cost=options.max_cost),
+                budgets=Budgets(config=config.budget, read_today=self.spent_today),
+                judge_budget=JudgeBudget(config=config.routing, store=self.store),
+            ),
+            routes=await self.build_routes(place, estimates),
+            gate=gate,
             tools=snapshot,
-            gate=gate or await asyncio.to_thread(self._build_gate, place, kinds, session_id),
-            sandbox=enclosing,
-            environments=self.tool_servers.environments,
-            confirm=confirm,
-            spill=self.paths.spill_directory(session_id),
-            blobs=self.paths.blobs,
-            mask=lambda: build_mask(self.paths, os.environ),
-            prices=self._prices,
-            interactive=options.interactive,
-            effort=config.effort,
-            cache_retention=config.cache_retention,
-            thinking_on_swap=config.thinking_on_swap,
-            attaches_mentions=config.ui.file_mentions == "attach",
-            output_schema=options.output_schema,
             hooks=build_own_hooks(config.hooks),
-            find_checks=lambda: find_checks(config.checks, workspace.root, self.paths),
-            limits=config.limits,
-            context=config.context,
+            find_checks=lambda: find_checks(config.checks, place, self.paths),
+            find_servers=self.tool_servers.build_finder(place),
+            renew_servers=lambda: self.tool_servers.renew(place),
             fallback=config.fallback,
-            undo=config.undo,
             tasks=Delegation(config.delegation, self.open_worker),
-            budgets=Budgets(config=config.budget, read_today=self.spent_today),
-            judge_budget=JudgeBudget(config=config.routing, store=self.store),
-            budget=Budget(max_requests=options.max_turns, max_cost=options.max_cost),
-            tool_ids=tool_ids,
         )
         env.agents = extensions.open_agents(config.agents, env)
         return env

@@ -35,7 +35,7 @@ from yourtool.settings.agent_config import (
     Limits,
     UndoConfig,
 )
-from yourtool.settings.config import ThinkingOnSwap
+from yourtool.settings.config import Config, RunOptions, ThinkingOnSwap
 from yourtool.tools.background import ProcessTable
 from yourtool.tools.base import Delegator
 from yourtool.tools.changes.workspace_watch import CommandChanges, WorkspaceWatch
@@ -128,42 +128,58 @@ class TaskStarter(Protocol):
         ...
 
 
-class SessionEnvironment(Struct, kw_only=True, eq=False):
-    """What the turns of one session use.
-
-    Sessions share the registry, and through `routes` the catalogue and the availability of models.
-    `limits` are soft: the user can approve going beyond them. `budget` has limits that
-    stop the turn.
-    """
+class Place(Struct, kw_only=True, eq=False):
+    """Files and programs of a session."""
 
     workspace: Workspace
-    find_servers: "Callable[[], ToolServers | None]" = lambda: None
-    """Returns the MCP servers of the workspace, whose resources prompts can mention."""
-    renew_servers: Callable[[], Awaitable[Sequence[Notice]]] | None = None
-    """Starts the servers that the workspace has by now; returns what needs an answer."""
     project: Path
     """The workspace directory; if it is a scratch copy, the directory that was copied."""
-    registry: Registry
-    routes: Routes
-    estimates: RequestEstimates
-    tools: ToolSnapshot
-    gate: Gate
-    sandbox: "Sandbox | None" = None
-    """Encloses the commands of the model; None: they run without a sandbox."""
-    environments: Environments = field(default_factory=Environments)
-    """Builds the variables of the programs that the session starts."""
-    confirm: Confirm
-    steering: Steering = no_steering
-    unsaved: UnsavedText | None = None
     spill: Path
     blobs: Path
     mask: Callable[[], Mask]
     """Returns the mask that replaces keys in calls and results; blocks on the file system."""
-    prices: StoredPrices
+    undo: UndoConfig = field(default_factory=UndoConfig)
+    """What is copied before a command."""
+    sandbox: "Sandbox | None" = None
+    """Encloses the commands of the model; None: they run without a sandbox."""
+    environments: Environments = field(default_factory=Environments)
+    """Builds the variables of the programs that the session starts."""
+    processes: ProcessTable = field(default_factory=ProcessTable)
+    """The running commands of the session; a worker has its own."""
+    unsaved: UnsavedText | None = None
+    transcript: Transcript = UNSET  # pyright: ignore[reportAssignmentType] - set below
+    """The file that hooks can read."""
+    watch: WorkspaceWatch = UNSET  # pyright: ignore[reportAssignmentType] - set below
+    """Finds the files that commands change."""
+
+    def __post_init__(self) -> None:
+        self.watch = WorkspaceWatch(self.workspace, self.blobs / "repositories", self.undo)
+        self.transcript = Transcript(self.spill / FILE_NAME)
+
+
+class SessionUser(Struct, eq=False):
+    """The user of a session, as its turns reach them."""
+
+    confirm: Confirm
     interactive: bool = True
     attaches_mentions: bool = True
     """Whether the content of the files that a prompt mentions is sent."""
+    steering: Steering = no_steering
+    shown_notices: set[str] = field(default_factory=set[str])
+    """Notices that the session has shown already."""
 
+    def new_notices(self, *texts: str | None) -> list[Notice]:
+        """Return a notice for each text that the session has not shown yet."""
+        new = [each for each in texts if each is not None and each not in self.shown_notices]
+        self.shown_notices.update(new)
+        return [Notice(level="warning", text=each) for each in new]
+
+
+class SessionRequests(Struct, kw_only=True, eq=False):
+    """Settings and memory of the requests of a session."""
+
+    registry: Registry
+    estimates: RequestEstimates
     effort: Effort | None = None
     """Reasoning effort of the next turn; None: the default of each model."""
     cache_retention: CacheRetention = "short"
@@ -171,32 +187,31 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
     tool_choice: ToolChoice = "auto"
     output_schema: Mapping[str, Any] | None = None
     """JSON Schema of the final reply of every turn."""
+    context: ContextConfig = field(default_factory=ContextConfig)
+    tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
+    losses: DropLog = field(default_factory=DropLog)
+    view: RequestView = field(default_factory=RequestView)
+    encoded_history: EncodedHistory = field(default_factory=EncodedHistory)
 
-    find_checks: Callable[[], Mapping[str, CheckConfig]] = dict
-    """Returns the commands that run after edits; blocks on the file system."""
 
-    hooks: Hooks = field(default_factory=Hooks)
-    """The commands that run at events."""
+class SessionSpending(Struct, kw_only=True, eq=False):
+    """Requests, tokens and costs of a session, with their limits.
+
+    `limits` are soft: the user can approve going beyond them. `budget` has limits that stop the
+    turn.
+    """
 
     limits: Limits
-    context: ContextConfig = field(default_factory=ContextConfig)
-    undo: UndoConfig = field(default_factory=UndoConfig)
-    """What is copied before a command."""
-    fallback: FallbackConfig = field(default_factory=lambda: FallbackConfig(policy="never"))
+    prices: StoredPrices
     budget: Budget = field(default_factory=Budget)
     """Shared with the workers of the session, as `budgets`, those of the user."""
     budgets: Budgets = field(default_factory=Budgets)
     judge_budget: JudgeBudget = field(default_factory=JudgeBudget)
     """Which model judges turns after their end, and within which limits."""
-    turn_spending: TurnSpending = field(default_factory=TurnSpending)
+    turn: TurnSpending = field(default_factory=TurnSpending)
     """That of the present turn, which its workers share."""
-    tasks: TaskStarter | None = None
-    """Starts workers; None: the session cannot delegate."""
-    agents: OtherAgents | None = None
-    """The other agents that the session can use as models; None: it cannot."""
     reported_costs: ReportedCosts = field(default_factory=ReportedCosts)
     """Asks for the costs of replies that arrived without one."""
-    is_worker: bool = False
     max_tokens: int | None = None
     """Maximum of `tokens`, for a worker."""
     tokens: int = 0
@@ -204,31 +219,43 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
     limit_reached: str | None = None
     """Message about the limit that stopped the last turn; None if none did."""
 
-    processes: ProcessTable = field(default_factory=ProcessTable)
-    """The running commands of the session; a worker has its own."""
-    tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
-    losses: DropLog = field(default_factory=DropLog)
-    request_view: RequestView = field(default_factory=RequestView)
-    encoded_history: EncodedHistory = field(default_factory=EncodedHistory)
-    shown_notices: set[str] = field(default_factory=set[str])
-    """Notices that the session has shown already."""
-    transcript: Transcript = UNSET  # pyright: ignore[reportAssignmentType] - set below
-    """The file that hooks can read."""
-    watch: WorkspaceWatch = UNSET  # pyright: ignore[reportAssignmentType] - set below
-    """Finds the files that commands change."""
 
-    def __post_init__(self) -> None:
-        stores = self.blobs / "repositories"
-        self.watch = WorkspaceWatch(self.workspace, stores, self.undo)
-        self.transcript = Transcript(self.spill / FILE_NAME)
+class SessionEnvironment(Struct, kw_only=True, eq=False):
+    """What the turns of one session use.
+
+    Sessions share the registry, and through `routes` the catalogue and the availability of models.
+    """
+
+    place: Place
+    user: SessionUser
+    requests: SessionRequests
+    spending: SessionSpending
+    routes: Routes
+    gate: Gate
+    tools: ToolSnapshot
+    hooks: Hooks = field(default_factory=Hooks)
+    """The commands that run at events."""
+    find_checks: Callable[[], Mapping[str, CheckConfig]] = dict
+    """Returns the commands that run after edits; blocks on the file system."""
+    find_servers: "Callable[[], ToolServers | None]" = lambda: None
+    """Returns the MCP servers of the workspace, whose resources prompts can mention."""
+    renew_servers: Callable[[], Awaitable[Sequence[Notice]]] | None = None
+    """Starts the servers that the workspace has by now; returns what needs an answer."""
+    fallback: FallbackConfig = field(default_factory=lambda: FallbackConfig(policy="never"))
+    tasks: TaskStarter | None = None
+    """Starts workers; None: the session cannot delegate."""
+    agents: OtherAgents | None = None
+    """The other agents that the session can use as models; None: it cannot."""
+    is_worker: bool = False
 
     async def close(self) -> None:
         """Close the connections to other agents, and the sandbox of a copy; idempotent."""
         if self.agents is not None:
             await self.agents.close()
-        is_copy = self.workspace.root != self.project  # no other session works in it
-        if self.sandbox is not None and is_copy and not self.is_worker:
-            await self.sandbox.close()
+        place = self.place
+        is_copy = place.workspace.root != place.project  # no other session works in it
+        if place.sandbox is not None and is_copy and not self.is_worker:
+            await place.sandbox.close()
 
     def has_resource(self, name: str) -> bool:
         """Whether `name` is a resource of a server, as it is mentioned."""
@@ -237,16 +264,30 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
 
     def begin_turn(self) -> None:
         """Reset what counts for one turn; the turn of a worker is part of another one."""
-        self.limit_reached = None
+        self.spending.limit_reached = None
         if not self.is_worker:
-            self.turn_spending = TurnSpending()
-            self.budgets.allowed.clear()
+            self.spending.turn = TurnSpending()
+            self.spending.budgets.allowed.clear()
 
-    def new_notices(self, *texts: str | None) -> list[Notice]:
-        """Return a notice for each text that the session has not shown yet."""
-        new = [each for each in texts if each is not None and each not in self.shown_notices]
-        self.shown_notices.update(new)
-        return [Notice(level="warning", text=each) for each in new]
+
+def build_requests(
+    config: Config,
+    options: RunOptions,
+    registry: Registry,
+    estimates: RequestEstimates,
+    tool_ids: ToolIdMap,
+) -> SessionRequests:
+    """Return the settings for requests, and the memory of a session."""
+    return SessionRequests(
+        registry=registry,
+        estimates=estimates,
+        effort=config.effort,
+        cache_retention=config.cache_retention,
+        thinking_on_swap=config.thinking_on_swap,
+        output_schema=options.output_schema,
+        context=config.context,
+        tool_ids=tool_ids,
+    )
 
 
 def open_workspace(

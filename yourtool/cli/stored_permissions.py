@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from msgspec.structs import asdict
 
-from yourtool.agent.commands.permission_list import (
+from yourtool.agent.commands.permissions.permission_list import (
     Permission,
     PermissionLister,
     find_removable,

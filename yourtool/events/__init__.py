@@ -3,7 +3,7 @@
 Where a change goes:
 
 - an event: a class in the module of its topic in `events/`, the union in `events/catalog.py`,
-  lines in `tests/events/stored_facts.jsonl`, then `make docs`
+  then `make docs`
 - a setting stored with the session: a fact in `events/`, a case in `State.apply`,
   `agent/session/model_selection.py`
 - an entry that requests have as composed text: a fact with `get_entry_id` in `events/tree.py`, its

@@ -4,25 +4,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.agent.harness import User
 from tests.trusted_folders import trust
-from yourtool.agent.commands import custom, table
+from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Invocation, SendPrompt
 from yourtool.agent.commands.custom import fill_in, read_custom_commands
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
+from yourtool.agent.commands.table import read_commands
+from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.project.project_trust import ProjectTrust
+from yourtool.paths import resolve_paths
+from yourtool.settings.config import RunOptions
 
 
 @pytest.fixture
 def load(tmp_path, home):
-    """Load the commands of a workspace as a front end does; return the problems."""
+    """Return the commands of the workspace, and which ones are not valid."""
 
     def load_all():
-        commands, problems = read_custom_commands(ProjectTrust(tmp_path).examine().used_files)
-        custom.use_commands(commands)
-        return problems
+        found, problems = read_custom_commands(ProjectTrust(tmp_path).examine().used_files)
+        return table.CommandTable(found), problems
 
-    yield load_all
-    custom.use_commands(())
+    return load_all
 
 
 def write(folder, name, text):
@@ -31,8 +34,8 @@ def write(folder, name, text):
     path.write_text(text)
 
 
-async def run(text):
-    parsed = parse_input(text)
+async def run(text, commands):
+    parsed = parse_input(text, commands)
     assert isinstance(parsed, Invocation), parsed
     (result,) = [each async for each in parsed.command.run(None, None, parsed.argument)]
     assert isinstance(result, SendPrompt)
@@ -43,14 +46,18 @@ async def test_file_is_a_command_with_arguments_completion_and_help(home, load):
     front = "---\ndescription: Review a change\nargument-hint: FILE [FOCUS]\n---\n"
     write(home / "commands", "review", f"{front}Review $1 for $2. All: $ARGUMENTS")
     write(home / "commands", "git/pr", "Open a pull request.\nBe brief.")
-    assert load() == []
-    assert await run('/review "a b.py" speed') == 'Review a b.py for speed. All: "a b.py" speed'
-    assert await run("/git:pr now") == "Open a pull request.\nBe brief.\n\nnow"
-    assert [each.usage for each in table.find_commands("revi")] == ["/review FILE [FOCUS]"]
-    section = next(each for each in table.describe_commands() if each.title == "Custom commands")
+    commands, problems = load()
+    assert not problems
+    sent = await run('/review "a b.py" speed', commands)
+    assert sent == 'Review a b.py for speed. All: "a b.py" speed'
+    assert await run("/git:pr now", commands) == "Open a pull request.\nBe brief.\n\nnow"
+    assert [each.usage for each in commands.complete("revi")] == ["/review FILE [FOCUS]"]
+    sections = table.describe_commands(commands)
+    section = next(each for each in sections if each.title == "Custom commands")
     assert ("/git:pr [TEXT]", "Open a pull request. (yours)") in section.rows
-    assert isinstance(parse_input("/reviw"), InvalidCommand)
-    assert "did you mean `/review`" in parse_input("/reviw").message
+    mistake = parse_input("/reviw", commands)
+    assert isinstance(mistake, InvalidCommand)
+    assert "did you mean `/review`" in mistake.message
 
 
 @pytest.mark.req("T14", "R-CONF-05")
@@ -58,15 +65,31 @@ async def test_commands_of_a_project_need_trust_in_their_present_content(tmp_pat
     write(tmp_path / ".claude/commands", "both", "theirs")
     write(tmp_path / ".yourtool/commands", "ops/go", "going")
     write(home / "commands", "both", "mine")
-    load()
-    assert await run("/both") == "mine"
-    assert isinstance(parse_input("/ops:go"), InvalidCommand)
+    commands, _ = load()
+    assert await run("/both", commands) == "mine"
+    assert isinstance(parse_input("/ops:go", commands), InvalidCommand)
     trust(tmp_path)
-    load()
-    assert (await run("/both"), await run("/ops:go")) == ("theirs", "going")
+    commands, _ = load()
+    assert (await run("/both", commands), await run("/ops:go", commands)) == ("theirs", "going")
     write(tmp_path / ".claude/commands", "both", "changed")
-    load()
-    assert await run("/both") == "mine"
+    commands, _ = load()
+    assert await run("/both", commands) == "mine"
+
+
+async def test_each_session_has_the_commands_of_its_folder(tmp_path, home, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-00000000")
+    folders = tmp_path / "a", tmp_path / "b"
+    for each in folders:
+        write(each / ".yourtool/commands", "where", each.name)
+        trust(each)
+    options = RunOptions(workspace=tmp_path, model="sonnet", interactive=False)
+    runtime = await Runtime.open(resolve_paths(), options)
+    sessions = [await runtime.new_session(User(), workspace=each) for each in folders]
+    tables = [(await read_commands(each, runtime))[0] for each in sessions]
+    assert [await run("/where", each) for each in tables] == ["a", "b"]
+    for each in sessions:
+        await each.close()
+    await runtime.close()
 
 
 @pytest.mark.req("T14")
@@ -74,8 +97,8 @@ def test_project_replaces_no_command_of_the_program(tmp_path, load):
     for name in ("trust", "exit", "mode"):
         write(tmp_path / ".claude/commands", name, "theirs")
     trust(tmp_path)
-    load()
-    assert all(table.find_command(name) in table.COMMANDS for name in ("trust", "exit", "mode"))
+    commands, _ = load()
+    assert all(commands.find(name) in table.COMMANDS for name in ("trust", "exit", "mode"))
 
 
 def test_invalid_commands_are_named_and_stop_no_other(home, load):
@@ -87,15 +110,15 @@ def test_invalid_commands_are_named_and_stop_no_other(home, load):
     write(folder, "huge", "x" * 10_000_000)
     (folder / "gone.md").symlink_to("nowhere.md")
     (folder / "directory.md").mkdir()
-    problems = load()
+    commands, problems = load()
     assert [each.split("`")[1] for each in problems] == ["alias", "bad name", "empty"]
-    assert [table.find_command(name) is not None for name in ("good", "huge")] == [True, True]
+    assert [commands.find(name) is not None for name in ("good", "huge")] == [True, True]
 
 
 def test_descriptions_control_no_terminal(home, load):
     write(home / "commands", "evil", '---\ndescription: "a\\e[2J\\nb\\u202e"\n---\nx')
-    load()
-    (found,) = table.find_commands("evil")
+    commands, _ = load()
+    (found,) = commands.complete("evil")
     assert found.summary == "a␛[2J b\\u{202e} (yours)"
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import _EQUIVALENTS, InvalidCommand, parse_input
-from yourtool.agent.commands.table import COMMANDS, find_commands
+from yourtool.agent.commands.table import COMMANDS, CORE
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -81,5 +81,5 @@ def test_lone_slash_is_explained():
 
 
 def test_prefix_finds_commands_in_the_order_of_the_table():
-    assert [command.name for command in find_commands("mo")] == ["model", "models", "mode"]
-    assert [command.name for command in find_commands("ses")] == ["resume"]
+    assert [command.name for command in CORE.complete("mo")] == ["model", "models", "mode"]
+    assert [command.name for command in CORE.complete("ses")] == ["resume"]

@@ -2,7 +2,7 @@ import pytest
 
 from tests.agent.harness import Bench, Checked
 from yourtool.agent.commands.base import Choose, Report
-from yourtool.agent.commands.permissions import show_permissions
+from yourtool.agent.commands.permissions.permissions import show_permissions
 from yourtool.events.deltas import Notice
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule

@@ -42,8 +42,9 @@ async def run(bench, level, event, command, *, seconds=10, source="project", **s
     trust(bench.workspace)
     options = {"hooks": hooks, "environments": built}
     session = await bench.session(model, settings=options, mode=Mode.AUTO)
-    readable = session._env.workspace.readable
-    session._env.sandbox = build_sandbox(bench.workspace, level, readable=readable, **settings)
+    place = session._env.place
+    readable = place.workspace.readable
+    place.sandbox = build_sandbox(bench.workspace, level, readable=readable, **settings)
     events = await play(session.send("go"))
     await session.close()
     return events, "\n".join(each.text for each in session.state.messages)

@@ -39,7 +39,7 @@ async def facts_of(bench, session, *kinds):
 @pytest.mark.req("R-RTE-15")
 async def test_turn_is_judged_after_its_end_and_the_result_is_stored_and_shown(bench):
     adapter, session = await open_session(bench, says("Fixed."), GOOD, says("Again."))
-    before = session._env.limit_reached
+    before = session._env.spending.limit_reached
     await send(session)
     [route_turn] = [fact.turn_id for fact in await facts_of(bench, session, LlmCallCompleted)][:1]
     [found] = await facts_of(bench, session, TurnEvaluated)
@@ -55,12 +55,12 @@ async def test_turn_is_judged_after_its_end_and_the_result_is_stored_and_shown(b
     ended = (await facts_of(bench, session, LlmCallCompleted))[1]
     assert (ended.purpose, ended.turn_id) == (JUDGEMENT, None)
     assert found.cost_usd == ended.usage.cost_usd > 0
-    assert session.state.cost_usd == session._env.budgets.session_cost
+    assert session.state.cost_usd == session._env.spending.budgets.session_cost
     assert [each.text for each in session.state.messages] == ["fix the parser", "Fixed."]
     shown = session.explain()
     assert shown[-1].startswith(f"Judged by {OTHER.id}: 0.25, confidence 0.90: It edits")
     assert len(shown) <= 12
-    assert session._env.limit_reached == before
+    assert session._env.spending.limit_reached == before
     past_turns = pytest.importorskip("yourtool.extensions.lab.past_turns")
     [turn] = await past_turns.read_past_turns(bench.store, str(bench.workspace))
     assert turn.judged is not None
@@ -138,9 +138,9 @@ async def test_limits_of_the_day_count_the_judgements_of_all_sessions(bench):
 async def test_budget_of_the_user_forbids_it_without_a_question(bench):
     budgets = Budgets(config=BudgetConfig(session=Decimal("0.001")))
     adapter, session = await open_session(bench, says("Fixed."), GOOD)
-    session._env.budgets = budgets
+    session._env.spending.budgets = budgets
     budgets.session_cost = Decimal(0)
-    session._env.budgets.allowed.add("session")
+    session._env.spending.budgets.allowed.add("session")
     await play(session.send("fix it"))
     budgets.allowed.clear()
     await session.judge.wait()

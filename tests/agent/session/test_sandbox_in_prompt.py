@@ -21,7 +21,7 @@ async def read_prompts(bench, level, turns, **settings):
     """Return the stable part of the prompt in each turn."""
     adapter = Checked(Scripted([says("done") for _ in range(turns)]))
     session = await bench.session(adapter)
-    session._env.sandbox = sandbox = build_sandbox(bench.workspace, level, **settings)
+    session._env.place.sandbox = sandbox = build_sandbox(bench.workspace, level, **settings)
     for _ in range(turns):
         await play(session.send("go"))
     await session.close()

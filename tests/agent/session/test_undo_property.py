@@ -108,16 +108,16 @@ class Agent:
         self.workspace = Workspace(self.root)
         self.state = State()
         self.record = Recorder(NoStore(), "s", self.state)
-        env: Any = SimpleNamespace(
+        place: Any = SimpleNamespace(
             blobs=root / "blobs",
             workspace=self.workspace,
             watch=WorkspaceWatch(self.workspace),
             sandbox=None,
         )
-        self._turn: Any = SimpleNamespace(env=env, record=self.record)
+        self._turn: Any = SimpleNamespace(env=SimpleNamespace(place=place), record=self.record)
         self._spill = root
         self.prompts: list[str] = []
-        self.files = FileRestoring("s", self.state.files, self.record, env, lambda: False)
+        self.files = FileRestoring("s", self.state.files, self.record, place, lambda: False)
 
     async def _journal(self) -> CallJournal:
         """Start a turn."""

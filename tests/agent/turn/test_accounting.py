@@ -101,7 +101,7 @@ async def sums(bench: Bench, session, events, outcomes):
     return {
         "facts": sum((call.usage.cost_usd for call in calls if call.usage), Decimal(0)),
         "turns": sum((end.total_cost_usd for end in ends), Decimal(0)),
-        "run": session._env.budget.cost,
+        "run": session._env.spending.budget.cost,
         "session": session.state.cost_usd,
         "day": (await bench.store.spending_since(EPOCH)).cost_usd,
         "/cost": stored,
@@ -275,7 +275,7 @@ async def test_cancelled_requests_count_towards_the_cost_limit_of_the_run(bench)
     for _ in range(9):
         await sent(session, "go")
     assert wire.sent == 3
-    assert session._env.budget.cost > Decimal("0.9")
+    assert session._env.spending.budget.cost > Decimal("0.9")
     assert "exceeds the limit of $0.7000" in session.limit_reached
     await session.close()
 

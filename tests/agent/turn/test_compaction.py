@@ -229,7 +229,7 @@ async def test_request_that_is_always_too_long_is_retried_once_for_each_kind_of_
             return says(SUMMARY)
         return fails(ContextOverflowError("too long"))
 
-    session._env.registry.only = Checked(Scripted(refuse))
+    session._env.requests.registry.only = Checked(Scripted(refuse))
     events = await play(session.send("And now?"))
     assert events[-1].stop_reason is StopReason.ERROR
     counts = len(kinds(events, ContextCompacted)), len(kinds(events, LlmCallFailed))
@@ -376,7 +376,7 @@ async def test_esc_stops_a_summary_and_the_turn(bench):
             session.cancel()
         return Limited().answer(request)
 
-    session._env.registry.only = Checked(Scripted(stop))
+    session._env.requests.registry.only = Checked(Scripted(stop))
     events = await talk(session, 11)
     assert kinds(events, TurnCancelled)
     assert not kinds(events, ContextCompacted)

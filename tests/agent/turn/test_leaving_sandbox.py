@@ -29,10 +29,10 @@ async def run(bench, user, *, line=SHOW, level=FULL, settings=None, **options):
     """Play a call that asks to leave the sandbox; return its result."""
     call = calls("shell", command=line, outside="it needs my keys")
     session = await bench.session(Checked(Scripted([call, says("done")])), confirm=user, **options)
-    session._env.sandbox = build_sandbox(bench.workspace, level, **(settings or {}))
+    session._env.place.sandbox = build_sandbox(bench.workspace, level, **(settings or {}))
     events = await play(session.send("go"))
     await session.close()
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()
     [ended] = [each for each in events if isinstance(each, ToolCompleted | ToolFailed)]
     return "\n".join(block.text for block in ended.message.content[0].content)
 
@@ -74,10 +74,10 @@ async def test_long_reason_is_cut(bench):
     user = User(DENY)
     call = calls("shell", command=SHOW, outside="x" * 5000)
     session = await bench.session(Checked(Scripted([call, says("done")])), confirm=user)
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     await play(session.send("go"))
     await session.close()
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()
     assert len(user.asked[0].preview.leaving) < 400
 
 
@@ -110,10 +110,10 @@ async def run_line(bench, user, line):
     session = await bench.session(
         Checked(Scripted([calls("shell", command=line), says("done")])), confirm=user
     )
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     await play(session.send("go"))
     await session.close()
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()
 
 
 @pytest.mark.parametrize("line", ["rm -rf .git && git init -q", "echo true > .git/hooks/pre-push"])

@@ -10,7 +10,7 @@ from yourtool.agent.history.channel import Channel
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.turn.model_call import ModelCall, call_silently
 from yourtool.agent.turn.request import SilentRequest
-from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.turn import ProjectOffers, Turn, TurnMeans, TurnPrompt
 from yourtool.errors import ServerError
 from yourtool.events.deltas import TextDelta
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
@@ -33,19 +33,22 @@ def turn_of(session):
         channel=Channel(session.record),
         interrupt=Interrupt(),
         env=env,
-        toolbox=env.tools.toolbox,
         model=MODEL,
-        adapter=env.registry.adapter(MODEL),
-        routing=RoutingDecisionRecord(
-            mode=RoutingMode.DEFAULT, chosen_model=MODEL.id, reason="the default"
+        means=TurnMeans(
+            env.requests.registry.adapter(MODEL),
+            env.tools.toolbox,
+            RoutingDecisionRecord(
+                mode=RoutingMode.DEFAULT, chosen_model=MODEL.id, reason="the default"
+            ),
+            effort=None,
         ),
-        system=(),
-        build_situation=lambda: system_messages(session.workspace, session.id, session.mode)[1],
+        prompt=TurnPrompt(
+            (), lambda: system_messages(session.workspace, session.id, session.mode)[1]
+        ),
+        project=ProjectOffers(
+            session.trust.find_offer, session.trust.find_sandbox_offer, lambda _paths: ([], [])
+        ),
         reads=FileReads(),
-        effort=None,
-        find_trust_offer=session.trust.find_offer,
-        find_sandbox_offer=session.trust.find_sandbox_offer,
-        find_instructions=lambda _paths: ([], []),
         root=last,
         parent=last,
     )
@@ -80,8 +83,8 @@ async def test_silent_call_is_recorded_and_counted_and_nothing_else(bench):
     assert isinstance(end, LlmCallCompleted)
     assert end.message.text == "Greetings"
     assert end.usage.cost_usd > 0
-    assert turn.cost == end.usage.cost_usd
-    assert session._env.budget.cost == session.state.cost_usd == cost + end.usage.cost_usd
+    assert turn.counts.cost == end.usage.cost_usd
+    assert session._env.spending.budget.cost == session.state.cost_usd == cost + end.usage.cost_usd
     assert (list(session.state.messages), session.state.branch.context_tokens) == before
     assert session.state.branch.counted_replies[MODEL.id] is last_reply
     started, ended = session.state.facts[-2:]
@@ -95,7 +98,7 @@ async def test_silent_call_is_recorded_and_counted_and_nothing_else(bench):
         "Name this conversation.",
     ]
     assert (sent.tools, sent.output_schema) == ((), None)
-    assert (turn.parent, turn.requests) == (turn.root, 0)
+    assert (turn.parent, turn.counts.requests) == (turn.root, 0)
     await play(session.send("and now?"))
     texts = [each.text for each in script.requests[-1].messages if each.role != Role.SYSTEM]
     assert texts == ["hi", "hello", "and now?"]
@@ -150,7 +153,7 @@ async def test_silent_call_above_the_cost_limit_is_not_sent(bench):
     script = Scripted([says("hello")])
     session = await bench.session(script, max_cost=Decimal("0.01"))
     await play(session.send("hi"))
-    session._env.budget.cost = Decimal("0.01")
+    session._env.spending.budget.cost = Decimal("0.01")
     end = await call_silently(turn_of(session), title_request(session))
     assert isinstance(end, LlmCallFailed)
     assert "exceeds the limit of" in end.error_message_redacted

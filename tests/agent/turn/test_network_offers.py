@@ -45,10 +45,10 @@ async def run(bench, user, *lines, settings=None, **options):
     session = await bench.session(
         Checked(Scripted([*replies, says("done")])), confirm=user, **options
     )
-    session._env.sandbox = build_sandbox(bench.workspace, FULL, **(settings or {}))
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL, **(settings or {}))
     events = await play(session.send("go"))
     await session.close()
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()
     ended = [each for each in events if isinstance(each, ToolCompleted | ToolFailed)]
     texts = ["\n".join(b.text for b in each.message.content[0].content) for each in ended]
     return texts, session
@@ -141,17 +141,17 @@ async def test_host_that_is_taken_back_is_refused_at_once(bench):
         confirm=user,
         mode=Mode.AUTO,
     )
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     await play(session.send("go"))
     [rule] = session._env.gate.policy.rules.allow
     session._env.gate.forget(rule)
     (bench.workspace / "go").touch()
     while not (bench.workspace / "done").exists():
         await asyncio.sleep(0.02)
-    [process] = session._env.processes.background
+    [process] = session._env.place.processes.background
     assert process.read().startswith("HTTP/1.1 403 ")
     await session.close()
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()
 
 
 async def test_program_that_always_runs_outside_asks_no_more(bench):
@@ -163,7 +163,7 @@ async def test_program_that_always_runs_outside_asks_no_more(bench):
     [rule] = session._env.gate.policy.rules.allow
     assert str(rule) == "sandbox_outside(bin/npm view *)"
     session._env.gate.forget(rule)
-    assert not session._env.sandbox.excepts("bin/npm view y")
+    assert not session._env.place.sandbox.excepts("bin/npm view y")
 
 
 async def test_line_with_a_part_that_does_more_than_read_asks_again(bench):
@@ -243,12 +243,12 @@ async def test_no_other_command_sees_the_network_of_a_program(bench):
     session = await bench.session(
         Checked(Scripted([*replies, says("done")])), confirm=User(ALLOW), mode=Mode.AUTO
     )
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     events = await play(session.send("go"))
     ended = [each for each in events if isinstance(each, ToolCompleted | ToolFailed)]
     said = ended[-1].message.content[0].content[0].text
     await session.close()
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()
     assert said.split("\n")[0] == "64", "the program has it"
     assert "yourtool:" not in said.removeprefix("64")
 
@@ -274,10 +274,10 @@ async def test_private_host_of_a_program_with_a_network_is_named_and_not_offered
 async def test_answer_for_the_sandbox_holds_if_the_model_gave_a_reason_to_leave_it(bench):
     reply = calls("shell", command="bin/npm view x", outside="I need it")
     session = await bench.session(Checked(Scripted([reply, says("done")])), confirm=User(NETWORK))
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     events = await play(session.send("go"))
     await session.close()
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()
     [ended] = [each for each in events if isinstance(each, ToolCompleted | ToolFailed)]
     said = ended.message.content[0].content[0].text
     assert said.startswith("level:full proxy:http://yourtool:")

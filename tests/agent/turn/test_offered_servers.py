@@ -41,7 +41,7 @@ async def test_session_shows_the_address_of_a_server_and_ends_it(bench):
     ]
     adapter = Checked(Scripted(replies))
     session = await bench.session(adapter, confirm=User(ALLOW))
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     shown = []
     session.processes.show_with(shown.append)
     await play(session.send("go"))
@@ -55,4 +55,4 @@ async def test_session_shows_the_address_of_a_server_and_ends_it(bench):
     await session.close()
     with pytest.raises(OSError):
         await asyncio.to_thread(fetch, port)
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()

@@ -33,7 +33,7 @@ async def ask(bench, *answers, commands=("touch made",), level=FULL, settings=No
     script = [calls("shell", command=each) for each in commands]
     adapter = Checked(Scripted([*script, says("done")]))
     session = await bench.session(adapter, confirm=user, **options)
-    session._env.sandbox = build_sandbox(bench.workspace, level, **(settings or {}))
+    session._env.place.sandbox = build_sandbox(bench.workspace, level, **(settings or {}))
     events = await play(session.send("go"))
     await session.close()
     return user, events

@@ -34,7 +34,7 @@ async def run(bench, level, line, user, *, settings=None, arguments=None, **opti
     """Play a call of `shell`; return its result and the names of the facts."""
     adapter = Checked(Scripted([calls("shell", command=line, **(arguments or {})), says("done")]))
     session = await bench.session(adapter, confirm=user, **options)
-    session._env.sandbox = build_sandbox(bench.workspace, level, **(settings or {}))
+    session._env.place.sandbox = build_sandbox(bench.workspace, level, **(settings or {}))
     events = await play(session.send("go"))
     assert validate_session(session.state.messages) == []
     await session.close()
@@ -196,13 +196,13 @@ async def test_undo_of_an_allowed_change_stays_while_a_process_runs(bench):
     ]
     user = User(*[ALLOW] * 4)
     session = await bench.session(Checked(Scripted(replies)), confirm=user)
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     await play(session.send("go"))
     assert (bench.workspace / "AGENTS.md").exists()
     await play(session.files.undo())
     await play(session.send("go on"))
     await session.close()
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()
     assert not (bench.workspace / "AGENTS.md").exists()
     assert [each.preview.body for each in user.asked[3:]] == ["true"]
 
@@ -250,7 +250,7 @@ async def test_user_is_told_what_was_not_taken_back(bench, protected, interactiv
     adapter = Checked(Scripted([calls("shell", command=BLOCKED), says("done")]))
     user = User(DENY)
     session = await bench.session(adapter, confirm=user, mode=Mode.AUTO, interactive=interactive)
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     events = await play(session.send("go"))
     await session.close()
     notices = [each.text for each in events if isinstance(each, Notice)]
@@ -321,7 +321,7 @@ async def test_command_is_refused_without_a_sandbox_where_nobody_is_asked(bench,
     rules, user = RuleSet(allow=(Rule.parse("shell"),)), User(ALLOW)
     adapter = Checked(Scripted([calls("shell", command="touch made"), says("done")]))
     session = await bench.session(adapter, confirm=user, rules=rules, **options)
-    session._env.sandbox = build_sandbox(bench.workspace, NONE)
+    session._env.place.sandbox = build_sandbox(bench.workspace, NONE)
     events = await play(session.send("go"))
     await session.close()
     [failed] = [each for each in events if isinstance(each, ToolFailed)]
@@ -428,7 +428,7 @@ async def test_start_of_a_call_has_the_level_in_which_it_runs(bench):
     for level in (FULL, NONE):
         adapter = Checked(Scripted([calls("shell", command="true"), says("done")]))
         session = await bench.session(adapter, confirm=User(ALLOW))
-        session._env.sandbox = build_sandbox(bench.workspace, level)
+        session._env.place.sandbox = build_sandbox(bench.workspace, level)
         events = await play(session.send("go"))
         await session.close()
         [called] = [each for each in events if isinstance(each, ToolCalled)]
@@ -441,7 +441,7 @@ async def test_result_of_a_second_run_outside_has_its_level(bench):
     line = "getent ahosts r.example.org"
     adapter = Checked(Scripted([calls("shell", command=line), says("done")]))
     session = await bench.session(adapter, confirm=User(ALLOW))
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     events = await play(session.send("go"))
     await session.close()
     [done] = [each for each in events if isinstance(each, ToolCompleted)]
@@ -472,7 +472,7 @@ async def test_deny_rules_and_plan_mode_apply_in_the_sandbox(bench):
 
 async def test_command_of_the_user_is_not_in_the_sandbox(bench):
     session = await bench.session(Checked(Scripted([says("never")])))
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     [fact] = [
         each
         for each in await play(session.run_shell("echo level:$YOURTOOL_SANDBOX", shared=True))
@@ -507,10 +507,10 @@ while time.monotonic() < end:
     answers = (ALLOW, DENY) if reason else (DENY,)
     session = await bench.session(Checked(Scripted(replies)), confirm=User(*answers), rules=rules)
     outside = () if reason else ("git fetch *",)
-    session._env.sandbox = build_sandbox(workspace, FULL, outside=outside)
+    session._env.place.sandbox = build_sandbox(workspace, FULL, outside=outside)
     events = await play(session.send("go"))
     await session.close()
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()
     said = str([each for each in events if isinstance(each, ToolCompleted | ToolFailed)])
     assert "Could not read from remote repository" in said, "git ran, outside"
     assert not ran.exists()

@@ -27,11 +27,11 @@ async def run(bench, line, **options):
     user = User(ALLOW)
     script = Checked(Scripted([calls("shell", command=line), says("done")]))
     session = await bench.session(script, confirm=user, **options)
-    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    session._env.place.sandbox = build_sandbox(bench.workspace, FULL)
     await play(session.send("go"))
     messages = [each for each in session.state.messages if each.role == "tool"]
     await session.close()
-    await session._env.sandbox.close()
+    await session._env.place.sandbox.close()
     return user.asked, "".join(block.text for block in messages[-1].content[0].content)
 
 

@@ -3,8 +3,7 @@
 Where a change goes:
 
 - a slash command: a handler and its row in a module of `agent/commands/` (a new module also in
-  `table.py`), an example in `EXPECTED` of `tests/agent/commands/test_handlers.py`, then `make
-  docs`
+  `table.py`), then `make docs`
 - what a custom command can contain: `agent/commands/custom.py`
 - a slash command about the screen: a row in `agent/commands/table.py`, a function in
   `tui/screens/screen_commands.py`, then `make docs`

@@ -29,17 +29,11 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}(:[A-Za-z0-9][A-Za-z0-9_-]{0,40})?")
 _PLACEHOLDER = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
 _MAX_SUMMARY, _MAX_HINT = 100, 40
-commands_in_use = dict[str, SlashCommand]()
-"""Those of the open session by name; a process with several sessions replaces them."""
 
 
-def use_commands(commands: Iterable[SlashCommand]) -> None:
-    """Replace the custom commands of the process."""
-    commands_in_use.clear()
-    commands_in_use.update({each.name: each for each in commands})
-
-
-def read_custom_commands(files: Iterable[ProjectFile]) -> tuple[list[SlashCommand], list[str]]:
+def read_custom_commands(
+    files: Iterable[ProjectFile],
+) -> tuple[Mapping[str, SlashCommand], tuple[str, ...]]:
     """Return the commands of the user and those among the trusted files of a project; blocks.
 
     Also returns which ones are not valid, and why. A command of the project replaces one of the
@@ -53,7 +47,7 @@ def read_custom_commands(files: Iterable[ProjectFile]) -> tuple[list[SlashComman
             found[name] = _build_command(name, source, text)
         except front_matter.FrontMatterError as error:
             problems.append(f"The command `{printable(name)}` is not used: {error}.")
-    return [each for _, each in sorted(found.items())], problems
+    return dict(sorted(found.items())), tuple(problems)
 
 
 def _read_user_commands() -> Iterator[tuple[str, str, str]]:

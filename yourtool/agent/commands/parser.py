@@ -4,7 +4,7 @@ It separates slash commands, shell commands and text for the model.
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -14,6 +14,9 @@ from yourtool.effects import PlanAnswer
 from yourtool.events.catalog import Event
 from yourtool.events.tools import ToolConfirmationResolved
 from yourtool.foundation.suggestions import CLOSE, find_closest
+
+if TYPE_CHECKING:  # the table is loaded for the first command
+    from yourtool.agent.commands.table import CommandTable
 
 _EQUIVALENTS: Mapping[str, str] = {
     "add": "attach",
@@ -70,8 +73,10 @@ ParsedInput: TypeAlias = Invocation | ShellLine | InvalidCommand
 """Input that is not text for the model."""
 
 
-def parse_input(text: str) -> ParsedInput | None:
+def parse_input(text: str, commands: "CommandTable | None" = None) -> ParsedInput | None:
     """Parse user input; return None if it is text for the model.
+
+    `commands`: those of the session; None: there is no session yet.
 
     Only a `/` or `!` in the first column starts a command; a leading space makes it text.
     """
@@ -81,8 +86,9 @@ def parse_input(text: str) -> ParsedInput | None:
         return None
     word, argument = (*text[1:].split(maxsplit=1), "", "")[:2]
     argument = argument.strip()
-    if (command := table.find_command(word)) is None:
-        return _unknown_command(word)
+    commands = commands or table.CORE
+    if (command := commands.find(word)) is None:
+        return _unknown_command(word, commands)
     if argument and not command.argument:
         return InvalidCommand(
             f"`/{word}` takes no argument; put a space before the slash to send it as text"
@@ -102,20 +108,20 @@ def _parse_shell_line(text: str) -> ShellLine | InvalidCommand:
     )
 
 
-def _unknown_command(word: str) -> InvalidCommand:
+def _unknown_command(word: str, commands: "CommandTable") -> InvalidCommand:
     if "/" in word or "." in word:
         return InvalidCommand(
             f"Unknown command `/{word}`; press Enter again to send it as text", True
         )
-    if suggestion := _suggest_command(word):
+    if suggestion := _suggest_command(word, commands):
         return InvalidCommand(f"Unknown command `/{word}`; did you mean `/{suggestion}`?")
     return InvalidCommand(f"Unknown command `/{word}`; `/help` lists the commands")
 
 
-def _suggest_command(word: str) -> str | None:
+def _suggest_command(word: str, commands: "CommandTable") -> str | None:
     if equivalent := _EQUIVALENTS.get(word):
         return equivalent
-    near = find_closest(word, [*table.list_names(), *_EQUIVALENTS], CLOSE)
+    near = find_closest(word, [*commands.list_names(), *_EQUIVALENTS], CLOSE)
     return _EQUIVALENTS.get(near, near) if near else None
 
 

@@ -15,24 +15,12 @@ if TYPE_CHECKING:
     from yourtool.tools.servers.servers import ToolServers
 
 _MAX_SUMMARY = 100
-_servers_in_use = dict[str, "ToolServers"]()
-"""Those of the open session; a process with several sessions replaces them."""
 
 
-def use_servers(servers: "ToolServers | None") -> None:
-    """Offer the prompts of these servers, which can connect later."""
-    _servers_in_use.clear()
-    if servers is not None:
-        _servers_in_use[""] = servers
-
-
-def find_prompt_commands() -> Mapping[str, SlashCommand]:
+def find_prompt_commands(servers: "ToolServers | None") -> Mapping[str, SlashCommand]:
     """Return the prompts of the servers that are connected now, by the names of the commands."""
-    return {
-        name: _build_command(name, prompt)
-        for servers in _servers_in_use.values()
-        for name, (_, prompt) in servers.find_prompts().items()
-    }
+    found = {} if servers is None else servers.find_prompts()
+    return {name: _build_command(name, prompt) for name, (_, prompt) in found.items()}
 
 
 def _build_command(name: str, prompt: "ForeignPrompt") -> SlashCommand:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from yourtool.agent.history.channel import Channel
-from yourtool.agent.session_environment import SessionEnvironment
+from yourtool.agent.session_environment import Place
 from yourtool.agent.turn.calls.tool_runner import CANCEL_GRACE_SECONDS
 from yourtool.errors import ToolError
 from yourtool.events.deltas import ShellStarted, ToolOutputDelta
@@ -46,7 +46,7 @@ class UserShell(Struct):
     """Runs one command of the user."""
 
     session_id: str
-    env: SessionEnvironment
+    place: Place
     channel: Channel
     interrupt: Interrupt
 
@@ -61,11 +61,11 @@ class UserShell(Struct):
             self.channel.post(ToolOutputDelta(tool_use_id=message_id, text=storable(text)))
 
         command, message_id, started = storable(command), new_id(), time.monotonic()
-        mask = await asyncio.to_thread(lambda: add_assignments(self.env.mask(), os.environ))
+        mask = await asyncio.to_thread(lambda: add_assignments(self.place.mask(), os.environ))
         shown = await asyncio.to_thread(mask.text, command)
-        output = CommandOutput(self.env.spill, LiveText(show), mask)
+        output = CommandOutput(self.place.spill, LiveText(show), mask)
         await self.channel.emit(ShellStarted(message_id=message_id, command=shown, shared=shared))
-        running = asyncio.create_task(run_command_line(command, self.env.workspace, output))
+        running = asyncio.create_task(run_command_line(command, self.place.workspace, output))
         try:
             await self.interrupt.guard(asyncio.wait([running]))
         except Interrupted:

@@ -63,7 +63,7 @@ def compose_next(turn: Turn) -> NextRequest:
     model, drops = turn.model, DropList()
     messages = compose_messages(turn, drops)
     tools = turn.get_tools() if model.capabilities.supports_tools else ()
-    cache = plan_cache(messages, tools, model, turn.env.cache_retention)
+    cache = plan_cache(messages, tools, model, turn.env.requests.cache_retention)
     request = NextRequest(model, tools, messages, cache, drops.found, turn.estimate(), ())
     return request._replace(entries=_list_entries(turn.state, request))
 

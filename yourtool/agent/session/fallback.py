@@ -53,7 +53,7 @@ class Fallbacks:
             return
         if (reason := routes.outage_reason(wanted)) is None:
             return
-        await channel.emit(*self._env.new_notices(*self._describe_unknown()))
+        await channel.emit(*self._env.user.new_notices(*self._describe_unknown()))
         target = await asyncio.to_thread(self._find_target, routes.catalogue.get(wanted))
         if target is None:
             return
@@ -81,12 +81,12 @@ class Fallbacks:
 
     async def _ask(self, title: str, reason: str, interrupt: Interrupt, channel: Channel) -> bool:
         """Return whether the user agrees; a session without a user has no consent."""
-        if not self._env.interactive:
+        if not self._env.user.interactive:
             return False
         confirmation = Confirmation(id=new_id(), kind="fallback", title=title, reason=reason)
         await channel.wait_shown()
         try:
-            decision = await interrupt.guard(self._env.confirm(confirmation))
+            decision = await interrupt.guard(self._env.user.confirm(confirmation))
         except Interrupted:
             return False  # the turn ends as stopped before its first request
         return decision.verdict is Verdict.ALLOW

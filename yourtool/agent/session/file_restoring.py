@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from yourtool.agent.history.channel import Channel, shows_events
 from yourtool.agent.history.file_history import FileHistory, RestorePlan
 from yourtool.agent.history.recorder import Recorder
-from yourtool.agent.session_environment import SessionEnvironment
+from yourtool.agent.session_environment import Place
 from yourtool.errors import BlobError, ToolError, UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FilesRestored, FilesRestoring, RestoreKind
@@ -46,17 +46,17 @@ class FileRestoring:
         session_id: str,
         history: FileHistory,
         record: Recorder,
-        env: SessionEnvironment,
+        place: Place,
         is_busy: Callable[[], bool],
     ) -> None:
         self.history = history
-        self.blobs = env.blobs / "files"
+        self.blobs = place.blobs / "files"
         """The directory of stored file contents, next to that of saved git objects."""
 
         self._session_id = session_id
         self.record = record
-        self._env = env
-        self._workspace = env.workspace
+        self._place = place
+        self._workspace = place.workspace
         self._is_busy = is_busy
         self._refused: set[str] = set()
         """Turns of which an undo could restore nothing, so that the next one passes them over."""
@@ -161,8 +161,8 @@ class FileRestoring:
     async def _change_files(self, started: FilesRestoring, git: GitRestorer) -> "_Result":
         """Restore files, also for the places that are compared around running processes."""
         result = await asyncio.to_thread(self._restore_files, started.files, started.kind, git)
-        if self._env.sandbox is not None:
-            await self._env.sandbox.places.accept(result.paths)
+        if (sandbox := self._place.sandbox) is not None:
+            await sandbox.places.accept(result.paths)
         return result
 
     def _restore_files(

@@ -23,7 +23,7 @@ class Guidance:
 
     def __init__(self, trust: ProjectTrust, state: State, env: SessionEnvironment) -> None:
         """Add the tools for skills, memory and originals, but not to those of a worker."""
-        workspace = env.workspace.root
+        workspace = env.place.workspace.root
         self.instructions = FolderInstructions(trust, workspace, state)
         """Those of directories below the workspace."""
         self.skills = Skills(trust, workspace, state)

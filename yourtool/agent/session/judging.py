@@ -18,7 +18,7 @@ from yourtool.agent.history.state import State
 from yourtool.agent.history.summary_texts import render_conversation
 from yourtool.agent.money.budgets import JudgeBudget
 from yourtool.agent.turn import model_call, request
-from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.turn import Recovery, Turn, TurnCounts
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import YourtoolError
 from yourtool.events.deltas import TokenUsage
@@ -85,10 +85,10 @@ class TurnJudge:
     def start(self, turn: Turn) -> None:
         """Start to judge a turn that has ended, unless it is clear how it went."""
         route, env = self._state.last_route, turn.env
-        is_clear = turn.interrupt.requested or turn.stop_reason is StopReason.ERROR
+        is_clear = turn.interrupt.requested or turn.reply.stop_reason is StopReason.ERROR
         if not self._budget.config.judge or is_clear or route is None or route.turn_id is None:
             return
-        if env.is_worker or not env.interactive:
+        if env.is_worker or not env.user.interactive:
             return
         messages = self._state.messages
         first = max((at for at, each in enumerate(messages) if each.is_prompt), default=0)
@@ -117,16 +117,16 @@ class TurnJudge:
         return [f"Not judged: {self._problem}"] if self._problem else []
 
     async def _judge(self, turn: Turn, turn_id: str, messages: Sequence[Message]) -> None:
-        env, before = turn.env, turn.env.limit_reached
+        env, before = turn.env, turn.env.spending.limit_reached
         try:
             await self._record(await self._ask(turn, turn_id, messages))
         except Interrupted:
             self._problem = "another prompt came first"
         except YourtoolError as error:
-            mask = await asyncio.to_thread(env.mask)
+            mask = await asyncio.to_thread(env.place.mask)
             self._problem = printable(storable(mask.text(str(error))))
         finally:
-            env.limit_reached = before
+            env.spending.limit_reached = before
 
     async def _ask(self, turn: Turn, turn_id: str, messages: Sequence[Message]) -> TurnEvaluated:
         """Return the judgement of a model.
@@ -142,11 +142,11 @@ class TurnJudge:
         try:
             for requests in range(1, _ATTEMPTS + 1):
                 await self._require_budget(judging, prompt)
-                unanswered, paid = unanswered + 1, judging.cost
+                unanswered, paid = unanswered + 1, judging.counts.cost
                 end = await model_call.call_silently(
                     judging, request.SilentRequest(JUDGEMENT, (prompt,))
                 )
-                spent += judging.cost - paid
+                spent += judging.counts.cost - paid
                 if not isinstance(end, LlmCallCompleted):
                     raise _JudgementError(end.error_message_redacted)
                 if (reply := _parse(end.message.text)) is not None:
@@ -165,24 +165,24 @@ class TurnJudge:
             raise _JudgementError(f"`{judging.model.id}` replied in another form")
         finally:
             for at in range(unanswered):
-                self._budget.add_failed(judging.cost if at == 0 else Decimal(0))
+                self._budget.add_failed(judging.counts.cost if at == 0 else Decimal(0))
 
     async def _build_turn(self, turn: Turn) -> Turn:
         """Return the turn with the model that judges, whose replies are short."""
         env = turn.env
         model = env.routes.catalogue.resolve(self._budget.config.judge)
-        await asyncio.to_thread(env.registry.prepare, model)
+        await asyncio.to_thread(env.requests.registry.prepare, model)
         can = model.capabilities
         most = min(can.max_output_tokens, _MAX_REPLY_TOKENS)
         model = replace(model, capabilities=replace(can, max_output_tokens=most))
+        routing = replace(turn.means.routing, chosen_model=model.id, reason="it judges turns")
+        adapter = env.requests.registry.adapter(model)
         other: dict[str, Any] = {
             "model": model,
-            "adapter": env.registry.adapter(model),
-            "routing": replace(turn.routing, chosen_model=model.id, reason="it judges turns"),
+            "means": replace(turn.means, adapter=adapter, routing=routing, effort=None),
             "interrupt": self._interrupt,
-            "effort": None,
-            "cost": Decimal(0),
-            "trial_omission": None,
+            "counts": TurnCounts(),
+            "recovery": Recovery(),
             "parent": turn.root,
         }
         return _JudgingTurn(**asdict(turn) | other)
@@ -193,7 +193,7 @@ class TurnJudge:
         Raises:
             YourtoolError: the request is not sent.
         """
-        model, budgets = judging.model, judging.env.budgets
+        model, budgets = judging.model, judging.env.spending.budgets
         if (estimate := _estimate_cost(judging, model, prompt)) is None:
             raise _JudgementError(f"the price of `{model.id}` is not known")
         if problem := await self._budget.find_problem(estimate):
@@ -210,7 +210,7 @@ def _estimate_cost(judging: Turn, model: Model, prompt: Message) -> Decimal | No
         input_tokens=round(estimate_tokens((prompt,), (), model.id)),
         output_tokens=model.capabilities.max_output_tokens,
     )
-    row = judging.env.registry.spec(model.provider)
+    row = judging.env.requests.registry.spec(model.provider)
     has_key = row is None or (row.needs_key and not row.is_local)
     is_free = model.price is None and not has_key
     return Decimal(0) if is_free else cost(usage, model.price)

@@ -44,7 +44,7 @@ class ModelSelection:
         self._env = env
         self._pending: list[SessionEffortSelected | SessionModelRefused] = []
         if (chosen := state.effort) is not None:
-            env.effort = chosen.effort
+            env.requests.effort = chosen.effort
 
     async def examine(self, name: str) -> "preflight.Preflight":
         """Return what a swap to a model would change.
@@ -54,13 +54,14 @@ class ModelSelection:
         """
         env = self._env
         await env.routes.load_description(env.routes.catalogue.resolve(name), refresh=True)
-        preflights = preflight.Preflights(self._state, env.registry, env.routes, env.estimates)
+        means = env.requests.registry, env.routes, env.requests.estimates
+        preflights = preflight.Preflights(self._state, *means)
         settings = preflight.PreflightSettings(
-            places=FileRoots(env.blobs, env.workspace.root),
-            effort=env.effort,
-            thinking_on_swap=env.thinking_on_swap,
-            retention=env.cache_retention,
-            make_room_at=env.context.make_room_at,
+            places=FileRoots(env.place.blobs, env.place.workspace.root),
+            effort=env.requests.effort,
+            thinking_on_swap=env.requests.thinking_on_swap,
+            retention=env.requests.cache_retention,
+            make_room_at=env.requests.context.make_room_at,
         )
         return await asyncio.to_thread(preflights.examine, name, settings, now())
 
@@ -152,7 +153,7 @@ class ModelSelection:
     @shows_events
     async def select_effort(self, channel: Channel, level: Effort | None) -> None:
         """Select a reasoning effort; see `Session.select_effort`."""
-        self._env.effort = level
+        self._env.requests.effort = level
         self._pending.append(SessionEffortSelected(effort=level))
         await self.store_if_idle(channel)
 

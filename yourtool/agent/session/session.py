@@ -30,7 +30,7 @@ from yourtool.agent.session.tree import SessionTree
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import compaction, loop
 from yourtool.agent.turn.hook_events import HookEvents
-from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.turn import ProjectOffers, Turn, TurnPrompt
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.effects import Steering, UnsavedText
 from yourtool.errors import UsageError
@@ -59,12 +59,12 @@ class Session:
         self._env, self.gate, self._routes = env, env.gate, env.routes
         self.stored, self.fallbacks = StoredFacts(state, record), Fallbacks(state, env)
         self.models = ModelSelection(state, record, env, lambda: self.busy)
-        self.files = FileRestoring(session_id, state.files, record, env, lambda: self.busy)
+        self.files = FileRestoring(session_id, state.files, record, env.place, lambda: self.busy)
         self.tree = SessionTree(state, record, self.stored, lambda: self.busy, self._open_aside)
         self.context = SessionContext(state, record, lambda: self.busy, self._build_aside)
-        self.processes = SessionProcesses(session_id, state, record, env.processes)
+        self.processes = SessionProcesses(session_id, state, record, env.place.processes)
         self.hooks = SessionHooks(HookEvents(session_id, state, Channel(record), env))
-        self.judge = TurnJudge(state, record, env.judge_budget)
+        self.judge = TurnJudge(state, record, env.spending.judge_budget)
         self._prompt = SystemPrompt(session_id, state, env)
         self.guidance = Guidance(self.trust, state, env)
         self._reads, self._opened, self._closed = FileReads(), time.monotonic(), False
@@ -73,12 +73,12 @@ class Session:
     @property
     def workspace(self) -> Path:
         """The workspace directory."""
-        return self._env.workspace.root
+        return self._env.place.workspace.root
 
     @property
     def project(self) -> Path:
         """The workspace directory; for a demo, the directory that was copied to it."""
-        return self._env.project
+        return self._env.place.project
 
     @property
     def busy(self) -> bool:
@@ -88,7 +88,7 @@ class Session:
     @property
     def limit_reached(self) -> str | None:
         """Message about the limit that stopped the last turn; None if none did."""
-        return self._env.limit_reached
+        return self._env.spending.limit_reached
 
     @property
     def mode(self) -> Mode:
@@ -102,12 +102,12 @@ class Session:
     @property
     def sandbox_level(self) -> str:
         """The level of the sandbox; `off` if it is switched off, empty before it was measured."""
-        return "off" if self._env.sandbox is None else self._env.sandbox.shown_level
+        return "off" if self._env.place.sandbox is None else self._env.place.sandbox.shown_level
 
     @property
     def effort(self) -> Effort | None:
         """The selected reasoning effort; None: the default of each model."""
-        return self._env.effort
+        return self._env.requests.effort
 
     @property
     def model(self) -> Model:
@@ -136,13 +136,14 @@ class Session:
     def list_files(self, limit: int) -> list[str]:
         """Return resources and at most `limit` files that git does not ignore; blocks on files."""
         resources = servers.list_resources() if (servers := self._env.find_servers()) else []
-        return [*resources, *mentioned_files.list_mentionable_files(self._env.workspace, limit)]
+        workspace = self._env.place.workspace
+        return [*resources, *mentioned_files.list_mentionable_files(workspace, limit)]
 
     @property
     def mentioned_files(self) -> "mentioned_files.MentionedFiles":
         """The files that prompts mention."""
-        env, attaches = self._env, self._env.attaches_mentions
-        around = (env.workspace, env.gate, self._reads, env.mask)
+        env, attaches = self._env, self._env.user.attaches_mentions
+        around = (env.place.workspace, env.gate, self._reads, env.place.mask)
         servers = env.find_servers()
         return mentioned_files.MentionedFiles(*around, self.find_rejection, attaches, servers)
 
@@ -169,17 +170,17 @@ class Session:
         blocks = addressed.content
         self._routes.check_media_limits(blocks, addressed.override, self.state)
         if has_bytes(blocks):
-            blocks = await asyncio.to_thread(store_media, self._env.blobs, blocks)
+            blocks = await asyncio.to_thread(store_media, self._env.place.blobs, blocks)
         await self.judge.stop()
         await self._run_turn(channel, blocks, addressed)
 
     def steer_with(self, steering: Steering) -> None:
         """Set the source of messages to running turns, which `build_steering` returned."""
-        self._env.steering = steering
+        self._env.user.steering = steering
 
     def read_unsaved_with(self, unsaved: UnsavedText) -> None:
         """Set what `read_file` reads before the file on the disk."""
-        self._env.unsaved = unsaved
+        self._env.place.unsaved = unsaved
 
     def build_steering(self, content: str | tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
         """Return the content of a message to the running turn; as `check_steering`."""
@@ -243,7 +244,7 @@ class Session:
         interrupt = self._interrupt = Interrupt()
         try:
             await close_open_turn(self.state, channel)
-            shell = user_shell.UserShell(self.id, self._env, channel, interrupt)
+            shell = user_shell.UserShell(self.id, self._env.place, channel, interrupt)
             await shell.run(command, shared=shared)
         finally:
             self._release_turn(interrupt)
@@ -280,7 +281,7 @@ class Session:
         self._closed = True
         try:
             await self.judge.stop()
-            await self._env.reported_costs.close()
+            await self._env.spending.reported_costs.close()
             await self.hooks.end()
             await self.processes.record_leaving()
             await self.models.store_pending(Channel(self.record))
@@ -315,8 +316,9 @@ class Session:
             opening = (message, self.state, self._env, self._prompt)
             fact = await turn_opening.build_turn_started(*opening)
             started = await channel.record(fact)
-            unused = trust.unreadable_notice, self.trust.find_notice(trust, self._env.interactive)
-            await channel.emit(*self._env.new_notices(*toolbox.problems, *unused))
+            problems, user = (*toolbox.problems, trust.unreadable_notice), self._env.user
+            unused = self.trust.find_notice(trust, user.interactive)
+            await channel.emit(*user.new_notices(*problems, unused))
             await turn_opening.prepare_routing(routes, channel, self.state, trust)
             await self.fallbacks.settle(addressed.override, interrupt, channel)
             decide = partial(routes.decide_for_record, addressed.override, self.state, retried)
@@ -352,24 +354,24 @@ class Session:
     ) -> Turn:
         """Return the turn that an event started."""
         env, memory = self._env, self.guidance.memory
-        means = await turn_means.find_means(env, model)
         return Turn(
             session_id=self.id,
             state=self.state,
             channel=channel,
             interrupt=interrupt,
             env=env,
-            toolbox=means.toolbox,
             model=model,
-            adapter=means.adapter,
-            routing=to_routing_record(route, model.id),
-            system=(await asyncio.to_thread(self._prompt.build_stable),),
-            build_situation=lambda: self._prompt.build_situation(self.mode, memory.text()),
+            means=await turn_means.find_means(env, model, to_routing_record(route, model.id)),
+            prompt=TurnPrompt(
+                (await asyncio.to_thread(self._prompt.build_stable),),
+                lambda: self._prompt.build_situation(self.mode, memory.text()),
+            ),
+            project=ProjectOffers(
+                self.trust.find_offer,
+                self.trust.find_sandbox_offer,
+                self.guidance.instructions.find,
+            ),
             reads=self._reads,
-            effort=env.effort,
-            find_trust_offer=self.trust.find_offer,
-            find_sandbox_offer=self.trust.find_sandbox_offer,
-            find_instructions=self.guidance.instructions.find,
             root=root,
             parent=root,
         )

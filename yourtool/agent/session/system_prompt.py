@@ -39,30 +39,35 @@ class SystemPrompt:
         if self._stored.surroundings:
             return UNSET
         env = self._env
-        own = env.spill.parent
-        further = [each for each in env.workspace.readable if each.parent != own]
-        found = describe_surroundings(env.workspace.root, further, is_trusted=env.gate.is_trusted)
-        if (sandbox := env.sandbox) is not None:
+        own = env.place.spill.parent
+        further = [each for each in env.place.workspace.readable if each.parent != own]
+        found = describe_surroundings(
+            env.place.workspace.root, further, is_trusted=env.gate.is_trusted
+        )
+        if (sandbox := env.place.sandbox) is not None:
             lines = (found, build_sandbox_text(sandbox.level, sandbox.reached))
             found = "\n".join(filter(None, lines))
-        return storable(env.mask().text(found))
+        return storable(env.place.mask().text(found))
 
     async def measure_sandbox(self) -> None:
         """Find the level of the sandbox, which the surroundings name, at the start of a session."""
-        if not self._stored.surroundings and self._env.sandbox is not None:
-            await self._env.sandbox.measure()
+        if not self._stored.surroundings and self._env.place.sandbox is not None:
+            await self._env.place.sandbox.measure()
 
     def build_stable(self) -> Message:
         """Return the part that is the same in every turn, until instructions change; blocks."""
         env, around = self._env, self._stored.surroundings
-        root, mask, lists_skills = env.workspace.root, env.mask(), not env.is_worker
+        root, mask, lists_skills = env.place.workspace.root, env.place.mask(), not env.is_worker
         return build_stable_message(root, self._session_id, around, mask, lists_skills=lists_skills)
 
     def build_situation(self, mode: Mode, memory: str = "") -> Message:
         """Return the part about the moment of a request, with the text of the memory."""
         env = self._env
         text = build_situation_text(
-            now().date().isoformat(), mode, is_answered=env.interactive, is_worker=env.is_worker
+            now().date().isoformat(),
+            mode,
+            is_answered=env.user.interactive,
+            is_worker=env.is_worker,
         )
         parts = (text, memory) if memory else (text,)
         return _build_message("system-1", self._session_id, "\n\n".join(parts))

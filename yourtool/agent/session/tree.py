@@ -126,7 +126,7 @@ class SessionTree:
             return
         try:
             async with self._open_turn(channel) as turn:
-                paid = turn.cost
+                paid = turn.counts.cost
                 summary = await summaries.summarise(turn, messages, hint, PURPOSE)
         except Interrupted:
             await channel.emit(Notice(level="info", text="Stopped; nothing was summarised."))
@@ -138,7 +138,7 @@ class SessionTree:
                 model=summary.model,
                 problem=summary.problem,
                 message_count=len(messages),
-                cost_usd=turn.cost - paid or UNSET,
+                cost_usd=turn.counts.cost - paid or UNSET,
             )
         )
 

@@ -3,23 +3,14 @@
 import asyncio
 from contextlib import suppress
 
-from msgspec import Struct
-
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import loop
+from yourtool.agent.turn.turn import TurnMeans
 from yourtool.errors import YourtoolError
+from yourtool.messages.metadata import RoutingDecisionRecord
 from yourtool.models import Model
-from yourtool.providers.base import Adapter
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
-from yourtool.tools.toolset import Toolbox
-
-
-class TurnMeans(Struct, frozen=True):
-    """What answers the requests of a turn, and what its calls can use."""
-
-    adapter: Adapter
-    toolbox: Toolbox
 
 
 async def import_turn(registry: Registry, catalogue: Catalogue, model: str) -> None:
@@ -33,12 +24,18 @@ async def import_turn(registry: Registry, catalogue: Catalogue, model: str) -> N
     await asyncio.to_thread(import_modules)
 
 
-async def find_means(env: SessionEnvironment, model: Model) -> TurnMeans:
-    """Return the means of a turn, with the modules for its requests imported."""
-    if env.agents is not None and env.registry.is_agent(model):
+async def find_means(
+    env: SessionEnvironment, model: Model, routing: RoutingDecisionRecord
+) -> TurnMeans:
+    """Return the means of a turn, with the modules for its requests imported.
+
+    Another agent has its own tools, and starts with the first request.
+    """
+    registry, effort = env.requests.registry, env.requests.effort
+    if env.agents is not None and registry.is_agent(model):
         agents = env.agents
-        return await asyncio.to_thread(
-            lambda: TurnMeans(agents.find_adapter(model), agents.build_toolbox(model))
-        )
-    await asyncio.to_thread(env.registry.prepare, model)
-    return TurnMeans(env.registry.adapter(model), env.tools.toolbox)
+        adapter = await asyncio.to_thread(agents.find_adapter, model)
+        toolbox = await asyncio.to_thread(agents.build_toolbox, model)
+        return TurnMeans(adapter, toolbox, routing, effort)
+    await asyncio.to_thread(registry.prepare, model)
+    return TurnMeans(registry.adapter(model), env.tools.toolbox, routing, effort)

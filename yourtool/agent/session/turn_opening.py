@@ -17,7 +17,7 @@ from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project.project_trust import FolderTrust
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.agent.turn.turn import Turn, empty_turn_end
+from yourtool.agent.turn.turn import Turn, TurnCounts
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
@@ -38,7 +38,7 @@ def parse_prompt(
     Raises:
         UsageError: no model has that alias, or the message is empty.
     """
-    return parse_address(content, env.routes.catalogue, env.workspace.root, env.has_resource)
+    return parse_address(content, env.routes.catalogue, env.place.workspace.root, env.has_resource)
 
 
 async def build_turn_started(
@@ -48,8 +48,8 @@ async def build_turn_started(
     prompt: SystemPrompt,
 ) -> TurnStarted:
     """Return the fact that starts a turn; `message` None: the last one is sent again."""
-    if env.sandbox is not None:
-        env.sandbox.exceptions.get_rules = lambda: env.gate.policy.rules
+    if env.place.sandbox is not None:
+        env.place.sandbox.exceptions.get_rules = lambda: env.gate.policy.rules
     await prompt.measure_sandbox()
     return await asyncio.to_thread(_build_turn_started, message, state, env, prompt)
 
@@ -64,7 +64,7 @@ def _build_turn_started(
     new_messages = [message] if message is not None else []
     return TurnStarted(
         user_message_hash=hashlib.sha256(text.encode()).hexdigest(),
-        estimated_input_tokens=env.estimates.total(
+        estimated_input_tokens=env.requests.estimates.total(
             state, env.routes.expected_model(state).id, new_messages
         ),
         has_images=any(isinstance(b, ImageBlock) for m in new_messages for b in m.content),
@@ -104,14 +104,17 @@ async def end(route: RouteDecided, routes: Routes, channel: Channel, interrupt: 
     is_stopped = interrupt.requested
     for line in () if is_stopped else routes.explain_failure(route):
         await channel.emit(Notice(level="error", text=line))
-    await channel.emit(empty_turn_end(is_cancelled=is_stopped), parent=route.id)
+    unused = TurnCounts()
+    ended = unused.build_cancelled() if is_stopped else unused.build_completed()
+    await channel.emit(ended, parent=route.id)
 
 
 def find_notices(turn: Turn) -> list[Notice]:
     """Return what limits the model of a turn, and a better one, each once per session."""
-    adjusted = describe_effort_change(turn.model, turn.effort)
+    adjusted = describe_effort_change(turn.model, turn.means.effort)
     advice = None if turn.state.last_route is None else describe_advice(turn.state.last_route)
-    return turn.env.new_notices(adjusted, turn.env.routes.missing_tools_notice(turn.model), advice)
+    missing = turn.env.routes.missing_tools_notice(turn.model)
+    return turn.env.user.new_notices(adjusted, missing, advice)
 
 
 def check_steering(

@@ -45,7 +45,7 @@ def price_tokens(
         cached_input_tokens=tokens.cached_input_tokens,
         cache_creation_input_tokens=tokens.cache_creation_input_tokens,
         cost_usd=Decimal(0) if amount is None else amount,
-        pricing_version="" if amount is None else turn.env.prices.find_name(turn.model),
+        pricing_version="" if amount is None else turn.env.spending.prices.find_name(turn.model),
         latency_ms=latency_ms,
     )
     return PricedUsage(usage, None if extra == UsageExtra() else extra)
@@ -68,10 +68,10 @@ def add_usage(turn: Turn, end: LlmCallEnd) -> None:
     """Add the usage in a fact to the turn and the run; the session adds the fact itself."""
     if (usage := end.usage) is None:
         return
-    turn.input_tokens += usage.prompt_tokens
-    turn.output_tokens += usage.output_tokens
-    turn.cost += usage.cost_usd
-    turn.env.tokens += usage.prompt_tokens + usage.output_tokens
-    turn.env.budget.cost += usage.cost_usd
-    turn.env.turn_spending.cost += usage.cost_usd
-    turn.env.budgets.add(usage.cost_usd)
+    turn.counts.input_tokens += usage.prompt_tokens
+    turn.counts.output_tokens += usage.output_tokens
+    turn.counts.cost += usage.cost_usd
+    turn.env.spending.tokens += usage.prompt_tokens + usage.output_tokens
+    turn.env.spending.budget.cost += usage.cost_usd
+    turn.env.spending.turn.cost += usage.cost_usd
+    turn.env.spending.budgets.add(usage.cost_usd)

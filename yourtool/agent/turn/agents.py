@@ -44,5 +44,5 @@ def _describe_unasked(turn: Turn, paths: Sequence[str]) -> str:
     named = ", ".join(f"`{path}`" for path in paths[:_MAX_NAMED])
     more = len(paths) - _MAX_NAMED
     rest = f" and {more:,} more" if more > 0 else ""
-    way = " /undo takes it back." if turn.env.interactive else ""
+    way = " /undo takes it back." if turn.env.user.interactive else ""
     return f"`{turn.model.id}` changed without a question: {named}{rest}.{way}"

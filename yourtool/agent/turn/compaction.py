@@ -45,7 +45,7 @@ class _Room(Struct, frozen=True):
 
 async def make_room_before_request(turn: Turn) -> None:
     """Make room if the next request is longer than the user's threshold."""
-    if percent := turn.env.context.make_room_at:
+    if percent := turn.env.requests.context.make_room_at:
         await _make_room(turn, percent)
 
 
@@ -84,7 +84,7 @@ def _is_clearly_shorter(turn: Turn, most: float) -> bool:
     for message in reversed(state.conversation):
         if message.role is Role.ASSISTANT:
             break
-        tokens += turn.env.estimates.size(message, turn.model.id)
+        tokens += turn.env.requests.estimates.size(message, turn.model.id)
     return state.branch.context_tokens + _TOLERANCE * tokens < most / _TOLERANCE
 
 
@@ -108,12 +108,12 @@ async def make_shorter(turn: Turn, failure: LlmCallFailed) -> bool:
     await turn.emit(*notices or ())
     is_shorter = notices is not None
     is_too_long = failure.error_class == ErrorClass.CONTEXT_OVERFLOW
-    turn.rejections += is_too_long
-    is_enough = is_shorter and turn.rejections <= _MOST_ELISIONS
+    turn.recovery.rejections += is_too_long
+    is_enough = is_shorter and turn.recovery.rejections <= _MOST_ELISIONS
     if not is_too_long or is_enough or failure.message is not None:
         return is_shorter
     if await _compact_after_rejection(turn):
-        turn.rejections = 0
+        turn.recovery.rejections = 0
         return True
     if not is_shorter:
         await turn.emit(Notice(level="error", text=await _describe_largest_parts(turn)))
@@ -124,16 +124,16 @@ async def _compact_after_rejection(turn: Turn) -> bool:
     """Summarise after a provider rejected a request for its length, more until one succeeds."""
     window, estimate = turn.model.capabilities.max_context_tokens, turn.estimate()
     # The provider counts more tokens than the estimate, or its window is smaller than stated.
-    levels = [each for each in Level if each > turn.compacted]
+    levels = [each for each in Level if each > turn.recovery.compacted]
     room = _Room(min(window, estimate) * _TARGET, levels, window * _TOLERANCE)
     return await _compact(turn, room, "overflow")
 
 
 async def _describe_largest_parts(turn: Turn) -> str:
     """Return a message about a request that is too long and cannot be shortened."""
-    model, estimates = turn.model, turn.env.estimates
+    model, estimates = turn.model, turn.env.requests.estimates
     named = await asyncio.to_thread(estimates.name_largest_parts, turn.state, model.id)
-    way = "/model" if turn.env.interactive else "`--model`"
+    way = "/model" if turn.env.user.interactive else "`--model`"
     return (
         f"The request is too long for `{model.id}`, and nothing more can be summarised. Its largest"
         f" parts: {named}. Send a shorter message, or choose a model with a larger context window"
@@ -164,11 +164,11 @@ async def _compact(turn: Turn, room: _Room, reason: RoomReason, hint: str = "") 
     span = await asyncio.to_thread(_find_span, turn, room)
     if span is None:
         return False
-    turn.compacted = max(turn.compacted, span.level)
+    turn.recovery.compacted = max(turn.recovery.compacted, span.level)
     hooks = await run_before_compaction(turn, hint, is_manual=reason == "user")
     await turn.emit(*take_warnings(turn.env.hooks))
     hint = "\n".join(filter(None, (hint, *hooks.contexts)))
-    paid = turn.cost
+    paid = turn.counts.cost
     summary = await summarise(turn, span.replaced, hint)
     compacted = turn.state.branch.compacted
     fact = ContextCompacted(
@@ -182,7 +182,7 @@ async def _compact(turn: Turn, room: _Room, reason: RoomReason, hint: str = "") 
         message_count=len(span.replaced) - len(span.kept),
         tokens_before=before,
         tokens_after=await asyncio.to_thread(_estimate_after, turn, span, summary),
-        cost_usd=turn.cost - paid or UNSET,
+        cost_usd=turn.counts.cost - paid or UNSET,
     )
     await turn.emit(fact)
     return True
@@ -191,7 +191,7 @@ async def _compact(turn: Turn, room: _Room, reason: RoomReason, hint: str = "") 
 def _find_span(turn: Turn, room: _Room) -> Span | None:
     """Return what the summary replaces; None if too much would remain."""
     messages = turn.state.conversation_for(turn.model.id)
-    sizes = [turn.env.estimates.size(each, turn.model.id) for each in messages]
+    sizes = [turn.env.requests.estimates.size(each, turn.model.id) for each in messages]
     other = max(0, turn.estimate() - sum(sizes))
     most = max(0, room.most - other - get_summary_limit(turn))
     span = find_span(messages, sizes, most, room.levels, turn.state.branch.overrides.pinned)
@@ -200,6 +200,6 @@ def _find_span(turn: Turn, room: _Room) -> Span | None:
 
 
 def _estimate_after(turn: Turn, span: Span, summary: Summary) -> int:
-    model_id, estimates = turn.model.id, turn.env.estimates
+    model_id, estimates = turn.model.id, turn.env.requests.estimates
     gone = sum(estimates.size(e, model_id) for e in span.replaced if e.id not in span.kept)
     return max(1, round(turn.estimate() - gone + estimate_text(summary.text, model_id)))

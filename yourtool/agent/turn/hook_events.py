@@ -48,11 +48,13 @@ class HookEvents(Struct, frozen=True):
         env = self.env
         place = HookPlace(
             session_id=self.session_id,
-            around=execution.HookSurroundings(env.workspace, env.sandbox, env.environments),
+            around=execution.HookSurroundings(
+                env.place.workspace, env.place.sandbox, env.place.environments
+            ),
             programs=env.hooks.programs,
-            transcript=env.transcript,
+            transcript=env.place.transcript,
             mode=env.gate.mode,
-            mask=await asyncio.to_thread(env.mask),
+            mask=await asyncio.to_thread(env.place.mask),
         )
         for hook in hooks:
             running = place.run(hook, call, tuple(self.state.messages))
@@ -81,24 +83,24 @@ async def run_at_stop(turn: Turn) -> bool:
 
     Then the next request has the reason.
     """
-    before = turn.continued
+    before = turn.counts.continued
     for entry in turn.env.hooks.get_recorded_objections():
-        turn.continued += 1
+        turn.counts.continued += 1
         await turn.record(entry)
     event: HookEvent = "SubagentStop" if turn.env.is_worker else "Stop"
     subjects = (WORKER,) if turn.env.is_worker else ()
     last = turn.state.messages[-1].text if turn.state.messages else ""
-    fields = {"stop_hook_active": turn.continued > 0, "last_assistant_message": last}
+    fields = {"stop_hook_active": turn.counts.continued > 0, "last_assistant_message": last}
     call = HookCall(event=event, subjects=subjects, fields=fields)
     events = events_of(turn)
     await turn.emit(*await events.run(call, parent=turn.parent))
     if call.refusal != "block":
-        return turn.continued > before
-    if turn.continued >= MAX_CONTINUED:
+        return turn.counts.continued > before
+    if turn.counts.continued >= MAX_CONTINUED:
         text = f"The hook `{call.hook}` continued the turn {MAX_CONTINUED} times, so it ends now."
         await turn.emit(Notice(level="warning", text=text))
-        return turn.continued > before
-    turn.continued += 1
+        return turn.counts.continued > before
+    turn.counts.continued += 1
     call.contexts.append(f"[The hook `{call.hook}` does not let the turn end: {call.reason}]")
     await events.add_context(call)
     return True

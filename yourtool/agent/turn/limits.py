@@ -73,12 +73,12 @@ class ReachedLimit(Struct, frozen=True):
 
 async def find_limit(turn: Turn) -> ReachedLimit | None:
     """Return the limit that another request would exceed, or None if there is none."""
-    await turn.env.budgets.refresh()
+    await turn.env.spending.budgets.refresh()
     forecast = await _estimate_cost(turn)
     if (text := _find_hard_limit(turn, forecast.minimum)) is not None:
         return ReachedLimit(text, "hard", forecast)
-    budgets = turn.env.budgets
-    expected, estimate = turn.env.budget.expected_cost, forecast.estimate
+    budgets = turn.env.spending.budgets
+    expected, estimate = turn.env.spending.budget.expected_cost, forecast.estimate
     exceeded = budgets.find_exceeded(expected, estimate) or budgets.find_questioned(estimate)
     if exceeded:
         return _describe_budgets(exceeded, forecast)
@@ -92,9 +92,9 @@ async def find_limit_after_calls(turn: Turn, *, delegated: bool) -> ReachedLimit
 
     Workers can reach all of them, and long results those of cost.
     """
-    if (problem := turn.repeated.problem) is not None:
+    if (problem := turn.counts.repeated.problem) is not None:
         return ReachedLimit(problem, "loop")
-    return await find_limit(turn) if delegated or turn.env.budgets.are_set else None
+    return await find_limit(turn) if delegated or turn.env.spending.budgets.are_set else None
 
 
 async def ask_at_limits(
@@ -126,29 +126,29 @@ async def _resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
         Interrupted: the turn was stopped before the user answered.
     """
     if limit.kind != "hard":
-        decision = await turn.interrupt.guard(turn.env.confirm(limit.build_question()))
+        decision = await turn.interrupt.guard(turn.env.user.confirm(limit.build_question()))
         if decision.verdict is Verdict.ALLOW:
             _extend(turn, limit)
             return None
-    turn.env.limit_reached = limit.reason
+    turn.env.spending.limit_reached = limit.reason
     return limit.reason
 
 
 def _extend(turn: Turn, limit: ReachedLimit) -> None:
     if limit.kind == "loop":
-        turn.repeated.clear()
+        turn.counts.repeated.clear()
         return
     if limit.kind == "budget":
-        turn.env.budgets.allowed |= {each.name for each in limit.budgets}
+        turn.env.spending.budgets.allowed |= {each.name for each in limit.budgets}
         return
-    limits, spending = turn.env.limits, turn.env.turn_spending
-    turn.request_allowance = turn.requests + limits.max_requests_per_turn
+    limits, spending = turn.env.spending.limits, turn.env.spending.turn
+    turn.counts.request_allowance = turn.counts.requests + limits.max_requests_per_turn
     spending.allowance = spending.cost + limit.forecast.minimum + limits.max_cost_per_turn_usd
 
 
 async def find_warnings(turn: Turn) -> Sequence[BudgetWarned]:
     """Return the warnings that are due; those about workers are left to the session."""
-    budgets = turn.env.budgets
+    budgets = turn.env.spending.budgets
     if turn.env.is_worker:
         return ()
     await budgets.refresh()
@@ -161,11 +161,11 @@ async def check_cost_limit(turn: Turn) -> None:
     Raises:
         InvalidRequestError: the limit would be exceeded.
     """
-    await turn.env.budgets.refresh()
+    await turn.env.spending.budgets.refresh()
     forecast = await _estimate_cost(turn)
     reached = _find_cost_limit(turn, forecast.minimum) or _find_exceeded_budget(turn, forecast)
     if reached is not None:
-        turn.env.limit_reached = reached
+        turn.env.spending.limit_reached = reached
         raise InvalidRequestError(reached)
 
 
@@ -179,13 +179,13 @@ async def reserved_request(turn: Turn) -> AsyncGenerator[None, None]:
     Raises:
         InvalidRequestError: the request would exceed a limit.
     """
-    budget, budgets = turn.env.budget, turn.env.budgets
+    budget, budgets = turn.env.spending.budget, turn.env.spending.budgets
     await budgets.refresh()
     is_limited = budget.max_cost is not None or budgets.are_set
     forecast = await _estimate_cost(turn) if is_limited else Forecast()
     reached = _find_hard_limit(turn, forecast.minimum) or _find_exceeded_budget(turn, forecast)
     if reached is not None:
-        turn.env.limit_reached = reached
+        turn.env.spending.limit_reached = reached
         raise InvalidRequestError(reached)
     budget.requests += 1
     budget.expected_cost += forecast.minimum
@@ -208,8 +208,8 @@ async def confirm_wait(confirm: Confirm, channel: Channel, error: AdapterError) 
 
 def unknown_price_warning(turn: Turn) -> str | None:
     """Return a warning if a cost limit cannot be enforced because the price is unknown."""
-    names = ["`--max-cost`"] * (turn.env.budget.max_cost is not None)
-    names += ["`[budget]`"] * turn.env.budgets.are_set
+    names = ["`--max-cost`"] * (turn.env.spending.budget.max_cost is not None)
+    names += ["`[budget]`"] * turn.env.spending.budgets.are_set
     if not names or turn.model.price is not None:
         return None
     return (
@@ -219,16 +219,16 @@ def unknown_price_warning(turn: Turn) -> str | None:
 
 
 def _find_hard_limit(turn: Turn, minimum: Decimal) -> str | None:
-    env, budget = turn.env, turn.env.budget
-    if env.max_tokens is not None and env.tokens >= env.max_tokens:
-        return f"The limit of {env.max_tokens:,} tokens is reached."
+    env, budget = turn.env, turn.env.spending.budget
+    if env.spending.max_tokens is not None and env.spending.tokens >= env.spending.max_tokens:
+        return f"The limit of {env.spending.max_tokens:,} tokens is reached."
     if budget.max_requests is not None and budget.requests >= budget.max_requests:
         return f"The limit of {budget.max_requests} model requests is reached."
     return _find_cost_limit(turn, minimum)
 
 
 def _find_cost_limit(turn: Turn, minimum: Decimal) -> str | None:
-    budget = turn.env.budget
+    budget = turn.env.spending.budget
     spent = budget.cost + budget.expected_cost
     if budget.max_cost is None or spent + minimum <= budget.max_cost:
         return None
@@ -241,10 +241,10 @@ def _find_cost_limit(turn: Turn, minimum: Decimal) -> str | None:
 
 
 def _find_soft_limit(turn: Turn, minimum: Decimal) -> str | None:
-    limits = turn.env.limits
-    if turn.requests >= (turn.request_allowance or limits.max_requests_per_turn):
-        return f"This turn has made {turn.requests} model requests."
-    limit, spending = limits.max_cost_per_turn_usd, turn.env.turn_spending
+    limits = turn.env.spending.limits
+    if turn.counts.requests >= (turn.counts.request_allowance or limits.max_requests_per_turn):
+        return f"This turn has made {turn.counts.requests} model requests."
+    limit, spending = limits.max_cost_per_turn_usd, turn.env.spending.turn
     ceiling = spending.allowance or limit
     if spending.cost >= ceiling or spending.cost + minimum > ceiling:
         return (
@@ -256,8 +256,8 @@ def _find_soft_limit(turn: Turn, minimum: Decimal) -> str | None:
 
 def _find_exceeded_budget(turn: Turn, forecast: Forecast) -> str | None:
     """Return why a budget forbids the next request, where no question can be asked."""
-    expected = turn.env.budget.expected_cost
-    exceeded = turn.env.budgets.find_exceeded(expected, forecast.estimate)
+    expected = turn.env.spending.budget.expected_cost
+    exceeded = turn.env.spending.budgets.find_exceeded(expected, forecast.estimate)
     return _describe_budgets(exceeded, forecast).reason if exceeded else None
 
 

@@ -41,23 +41,23 @@ async def run_turn(turn: Turn) -> None:
     """
     try:
         await _run_steps(turn)
-        if turn.stop_reason is StopReason.ERROR:
+        if turn.reply.stop_reason is StopReason.ERROR:
             turn.interrupt.check()
     except Interrupted:
         await settle_agent(turn)
         await turn.channel.wait_shown()
-        await turn.emit(turn.build_cancelled())
+        await turn.emit(turn.counts.build_cancelled(is_leaving=turn.interrupt.is_leaving))
         return
     finally:
         abandon_agent(turn)
     await settle_agent(turn)
     await turn.emit(*await find_warnings(turn))
-    if turn.stop_reason is StopReason.MAX_TOKENS:
-        way = "/continue" if turn.env.interactive else "another prompt with `--continue`"
+    if turn.reply.stop_reason is StopReason.MAX_TOKENS:
+        way = "/continue" if turn.env.user.interactive else "another prompt with `--continue`"
         text = f"The reply hit the output limit; {way} continues it."
         await turn.emit(Notice(level="warning", text=text))
     await turn.channel.wait_shown()  # the session is busy until the end is shown
-    await turn.emit(turn.build_completed())
+    await turn.emit(turn.counts.build_completed(turn.reply.stop_reason))
 
 
 async def _run_steps(turn: Turn) -> None:
@@ -87,10 +87,10 @@ async def _run_steps(turn: Turn) -> None:
             if not await make_shorter(turn, end):
                 return
             continue
-        blocks, turn.compacted = end.message.tool_uses, 0
+        blocks, turn.recovery.compacted = end.message.tool_uses, 0
         if (
             not blocks
-            and turn.stop_reason is not StopReason.PAUSE_TURN
+            and turn.reply.stop_reason is not StopReason.PAUSE_TURN
             and not await run_at_stop(turn)
         ):
             return

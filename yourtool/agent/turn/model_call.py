@@ -36,7 +36,7 @@ from yourtool.agent.turn.request import (
     prepare_silent_request,
     request_options,
 )
-from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.turn import ReplyState, Turn
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import AttemptFailed, MessageComplete, Notice
@@ -96,7 +96,7 @@ class ModelCall:
                 await self._record_start(prepared)
                 if prepared.problem is not None:
                     raise InvalidRequestError(prepared.problem)
-                async with aclosing(turn.adapter.stream(prepared.request)) as stream:
+                async with aclosing(turn.means.adapter.stream(prepared.request)) as stream:
                     async for event in stream:
                         await self._channel.emit(event)
                         self._collect(event)
@@ -125,10 +125,10 @@ class ModelCall:
     def _prepare_with_prices(self) -> PreparedRequest:
         """Store the price table of the model, build the request, encode it; runs in a thread."""
         turn = self._turn
-        self._warning = turn.env.prices.store(turn.model)
+        self._warning = turn.env.spending.prices.store(turn.model)
         prepared = self._prepare()
         if prepared.problem is None:
-            turn.adapter.encode_ahead(prepared.request)
+            turn.means.adapter.encode_ahead(prepared.request)
         return prepared
 
     def _collect(self, event: Event) -> None:
@@ -137,7 +137,7 @@ class ModelCall:
 
     def _find_notices(self, prepared: PreparedRequest) -> Sequence[Notice]:
         """Return the notices to show before the request is sent."""
-        return self._turn.env.new_notices(
+        return self._turn.env.user.new_notices(
             prepared.notice, unknown_price_warning(self._turn), self._warning
         )
 
@@ -151,12 +151,12 @@ class ModelCall:
         turn.parent = fact.id
         match fact:
             case LlmCallStarted():
-                turn.requests += 1
+                turn.counts.requests += 1
             case LlmCallCompleted():
-                turn.stop_reason = fact.stop_reason
-                turn.input_errors = fact.message.metadata.tool_input_errors or {}
+                errors = fact.message.metadata.tool_input_errors or {}
+                turn.reply = ReplyState(fact.stop_reason, errors)
             case LlmCallFailed():
-                turn.stop_reason, turn.input_errors = StopReason.ERROR, {}
+                turn.reply = ReplyState()
 
     async def _record(self, fact: F) -> F:
         stored = await self._channel.record(fact, parent=self._parent)
@@ -176,7 +176,7 @@ class ModelCall:
             estimated_input_tokens=prepared.estimated_tokens,
             request_id=prepared.request.request_id,
             is_worker=turn.env.is_worker,
-            rejected_through=turn.trial_omission,
+            rejected_through=turn.recovery.trial_omission,
             purpose=self._purpose,
             system=turn.state.system_prompt.find_parts(
                 map(attrgetter("text"), takewhile(_is_system, prepared.request.messages))
@@ -223,7 +223,8 @@ class ModelCall:
         else:
             end = await self._record(end)
         add_usage(turn, end)
-        turn.env.reported_costs.ask(turn.env.registry, end, self._channel.recorder)
+        registry, recorder = turn.env.requests.registry, self._channel.recorder
+        turn.env.spending.reported_costs.ask(registry, end, recorder)
         error_class = end.error_class if isinstance(end, LlmCallFailed) else None
         await self._channel.emit(*turn.record_outcome(error_class), parent=end.id)
         return end
@@ -247,7 +248,7 @@ class ModelCall:
         provider_tool_ids = {
             call.id: wire
             for call in message.tool_uses
-            if (wire := turn.env.tool_ids.issued_id(turn.model.provider, call.id))
+            if (wire := turn.env.requests.tool_ids.issued_id(turn.model.provider, call.id))
         }
         return LlmCallCompleted(
             message=message, provider_tool_ids=provider_tool_ids, purpose=self._purpose
@@ -329,7 +330,7 @@ class ModelCall:
                 metadata,
                 model=turn.model.id,
                 provider=turn.model.provider,
-                routing=turn.routing,
+                routing=turn.means.routing,
                 stop_reason=reply.stop_reason,
                 request=request_options(turn, self._request),
             ),

@@ -63,14 +63,15 @@ def prepare_request(turn: Turn) -> PreparedRequest:
     """
     env = turn.env
     history = turn.state.conversation_for(turn.model.id)
+    view = _build_view(turn, env.requests.view, history)
     request, notice = _build_request(
         turn,
-        (*turn.system, turn.build_situation(), *_build_view(turn, env.request_view, history)),
+        (*turn.prompt.system, turn.prompt.build_situation(), *view),
         turn.get_tools(),
-        tool_choice=env.tool_choice,
-        output_schema=env.output_schema,
+        tool_choice=env.requests.tool_choice,
+        output_schema=env.requests.output_schema,
     )
-    request = replace(request, encoded_history=env.encoded_history)
+    request = replace(request, encoded_history=env.requests.encoded_history)
     return PreparedRequest(request, notice, turn.estimate(), _find_problem(request))
 
 
@@ -83,8 +84,8 @@ def compose_messages(turn: Turn, drops: DropLog) -> tuple[Message, ...]:
     env, model = turn.env, turn.model
     history = turn.state.conversation_for(model.id)
     view = RequestView().build(history, _build_rules(turn), drops)
-    messages = (*turn.system, turn.build_situation(), *view)
-    places = FileRoots(env.blobs, env.workspace.root)
+    messages = (*turn.prompt.system, turn.prompt.build_situation(), *view)
+    places = FileRoots(env.place.blobs, env.place.workspace.root)
     return tuple(fit_attachments(messages, model, places, drops).messages)
 
 
@@ -105,12 +106,12 @@ def _find_problem(request: Request) -> str | None:
 
 
 def _build_view(turn: Turn, view: RequestView, history: Sequence[Message]) -> Sequence[Message]:
-    return view.build(history, _build_rules(turn), turn.env.losses)
+    return view.build(history, _build_rules(turn), turn.env.requests.losses)
 
 
 def _build_rules(turn: Turn) -> ViewRules:
     api, omitted = _get_api(turn), turn.omit_opaque_through
-    return ViewRules(turn.model, turn.env.thinking_on_swap, api, omitted)
+    return ViewRules(turn.model, turn.env.requests.thinking_on_swap, api, omitted)
 
 
 def _build_request(
@@ -122,10 +123,11 @@ def _build_request(
     output_schema: Mapping[str, Any] | None = None,
 ) -> tuple[Request, str | None]:
     """Return a request, and a notice about the attachments that it omits."""
-    model, env = turn.model, turn.env
+    model, env, user = turn.model, turn.env, turn.env.user
     tools = tools if model.capabilities.supports_tools else ()
-    places = FileRoots(env.blobs, env.workspace.root)
-    messages, notice = fit_attachments(messages, model, places, env.losses)
+    places = FileRoots(env.place.blobs, env.place.workspace.root)
+    messages, notice = fit_attachments(messages, model, places, env.requests.losses)
+    waiting = partial(confirm_wait, user.confirm, turn.channel)
     request = Request(
         request_id=new_id(),
         session_id=turn.session_id,
@@ -134,15 +136,15 @@ def _build_request(
         messages=messages,
         tools=tools,
         max_output_tokens=model.capabilities.max_output_tokens,
-        effort=turn.effort,
+        effort=turn.means.effort,
         tool_choice=tool_choice,
         output_schema=output_schema,
-        cache=plan_cache(messages, tools, model, env.cache_retention),
-        drop_log=env.losses,
-        tool_ids=env.tool_ids,
+        cache=plan_cache(messages, tools, model, env.requests.cache_retention),
+        drop_log=env.requests.losses,
+        tool_ids=env.requests.tool_ids,
         file_roots=places,
         interrupt=turn.interrupt,
-        confirm_wait=partial(confirm_wait, env.confirm, turn.channel) if env.interactive else None,
+        confirm_wait=waiting if user.interactive else None,
     )
     return request, notice
 
@@ -155,7 +157,7 @@ def shorten_next_request(failure: LlmCallFailed, turn: Turn) -> Sequence[Notice]
         return [Notice(level="warning", text=elision_notice(turn.model.id))]
     if not _omit_opaque_blocks(turn, failure):
         return None
-    return turn.env.new_notices(
+    return turn.env.user.new_notices(
         f"`{turn.model.id}` rejected the request. It is retried once without the reasoning and"
         " other opaque data of earlier replies; the session still stores them."
     )
@@ -175,7 +177,7 @@ def _omit_opaque_blocks(turn: Turn, failure: LlmCallFailed) -> bool:
     previous = turn.omit_opaque_through
     if last is None or (previous is not None and last <= previous):
         return False
-    turn.trial_omission = last
+    turn.recovery.trial_omission = last
     return True
 
 
@@ -187,11 +189,11 @@ def request_options(turn: Turn, request: Request) -> RequestOptions:
         thinking_level=effective_effort(request.model, request.effort),
         max_tokens=request.max_output_tokens,
         tool_choice=tool_choice if request.tools else None,
-        cache_retention=turn.env.cache_retention,
+        cache_retention=turn.env.requests.cache_retention,
         api=_get_api(turn),
     )
 
 
 def _get_api(turn: Turn) -> str | None:
-    row = turn.env.registry.spec(turn.model.provider)
+    row = turn.env.requests.registry.spec(turn.model.provider)
     return row.api if row else None

@@ -72,7 +72,7 @@ async def summarise(
         raise
     except YourtoolError as error:
         problem = str(error)
-    mask = await asyncio.to_thread(turn.env.mask)
+    mask = await asyncio.to_thread(turn.env.place.mask)
     text = await asyncio.to_thread(write_summary, messages, limit * _CHARACTERS)
     return Summary(text, problem=storable(mask.text(problem)))
 
@@ -103,19 +103,16 @@ async def _call_model(
     )
     request = f"{INSTRUCTIONS} Write at most {limit // 2} words.{wish}\n\n{text}"
     prompt = build_prompt(turn.session_id, (TextBlock(request),))
-    try:
-        return await call_silently(writer, SilentRequest(purpose, (prompt,)))
-    finally:
-        turn.input_tokens, turn.output_tokens = writer.input_tokens, writer.output_tokens
-        turn.cost = writer.cost
+    return await call_silently(writer, SilentRequest(purpose, (prompt,)))
 
 
 async def _choose_writer(turn: Turn) -> Turn:
-    """Return the turn with the model that writes the summary."""
-    named, env = turn.env.context.summary_model, turn.env
+    """Return the turn with the model that writes the summary, and with the same counts."""
+    named, env = turn.env.requests.context.summary_model, turn.env
     if not named:
         return turn
     model = env.routes.catalogue.resolve(named)
-    await asyncio.to_thread(env.registry.prepare, model)
-    routing = replace(turn.routing, chosen_model=model.id, reason="it writes summaries")
-    return replace(turn, model=model, adapter=env.registry.adapter(model), routing=routing)
+    await asyncio.to_thread(env.requests.registry.prepare, model)
+    routing = replace(turn.means.routing, chosen_model=model.id, reason="it writes summaries")
+    adapter = env.requests.registry.adapter(model)
+    return replace(turn, model=model, means=replace(turn.means, adapter=adapter, routing=routing))

@@ -30,6 +30,99 @@ from yourtool.tools.workspace.file_reads import FileReads
 F = TypeVar("F", bound=AnyFact)
 
 
+class TurnMeans(Struct, frozen=True):
+    """What answers the requests of a turn, and what its calls can use."""
+
+    adapter: Adapter
+    toolbox: Toolbox
+    routing: RoutingDecisionRecord
+    effort: Effort | None
+
+
+class TurnPrompt(Struct, frozen=True):
+    """The parts of the system prompt."""
+
+    system: Sequence[Message]
+    """What does not change during the turn."""
+    build_situation: Callable[[], Message]
+    """Returns the part about the moment, with the approval mode, which the user can change."""
+
+
+class ProjectOffers(Struct, frozen=True):
+    """What the files of a project offer to a turn; the functions block on the file system."""
+
+    find_trust: Callable[[], TrustOffer | None]
+    """Returns the folder that the user could trust."""
+    find_sandbox: Callable[[], SandboxOffer | None]
+    """Returns the folder whose commands the user could allow."""
+    find_instructions: Callable[[Sequence[str]], tuple[list[str], list[str]]]
+    """Returns notes with instructions for the directories of paths, and notices."""
+
+
+class TurnCounts(Struct):
+    """What a turn has used so far."""
+
+    started: float = field(default_factory=time.monotonic)
+    """Monotonic seconds."""
+    requests: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: Decimal = Decimal(0)
+    request_allowance: int = 0
+    """Number of requests after which the user is asked again; 0: the configured limit."""
+    continued: int = 0
+    """Number of times that hooks continued it."""
+    repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
+
+    def build_cancelled(self, *, is_leaving: bool = False) -> TurnCancelled:
+        """Return the fact for a turn that was stopped."""
+        return TurnCancelled(
+            reason="client_disconnect" if is_leaving else "user_cancel",
+            partial_llm_calls=self.requests,
+            partial_tool_calls=self.tool_calls,
+            total_input_tokens=self.input_tokens,
+            total_output_tokens=self.output_tokens,
+            total_cost_usd=self.cost,
+        )
+
+    def build_completed(self, stop_reason: StopReason = StopReason.ERROR) -> TurnCompleted:
+        """Return the fact for a turn that was not stopped."""
+        return TurnCompleted(
+            stop_reason=stop_reason,
+            llm_call_count=self.requests,
+            tool_call_count=self.tool_calls,
+            total_input_tokens=self.input_tokens,
+            total_output_tokens=self.output_tokens,
+            total_cost_usd=self.cost,
+            wall_time_seconds=round(time.monotonic() - self.started, 3),
+        )
+
+
+class ReplyState(Struct):
+    """What the calls of the last reply have led to."""
+
+    stop_reason: StopReason = StopReason.ERROR
+    """Why it ended; `error` after a failed request and before the first one."""
+    input_errors: Mapping[str, ToolInputError] = {}
+    """Errors in the arguments of its calls, by call id."""
+    answered_plan: bool = False
+    """Whether the user answered a plan; the later calls are not run."""
+    denies_rest: bool = False
+    """Whether the user denied all later calls that need an approval."""
+
+
+class Recovery(Struct):
+    """What was tried since a request succeeded."""
+
+    trial_omission: str | None = None
+    """Id of the message up to which requests omit opaque blocks on trial, after a rejection."""
+    compacted: int = 0
+    """The `Level` of the last summary; 0: there was none."""
+    rejections: int = 0
+    """Number of requests that were too long since the last summary."""
+
+
 class Turn(Struct, kw_only=True):
     """A running turn; its model is fixed for all of its requests, and so are tools it can call."""
 
@@ -38,60 +131,24 @@ class Turn(Struct, kw_only=True):
     channel: Channel
     interrupt: Interrupt
     env: SessionEnvironment
-    toolbox: Toolbox
     model: Model
-    adapter: Adapter
-    routing: RoutingDecisionRecord
-    system: Sequence[Message]
-    """The part of the system prompt that does not change during the turn."""
-    build_situation: Callable[[], Message]
-    """Returns the part about the moment, with the approval mode, which the user can change."""
+    means: TurnMeans
+    prompt: TurnPrompt
+    project: ProjectOffers
     reads: FileReads
-    effort: Effort | None
-    find_trust_offer: Callable[[], TrustOffer | None]
-    """Returns the folder that the user could trust; blocks on the file system."""
-    find_sandbox_offer: Callable[[], SandboxOffer | None]
-    """Returns the folder whose commands the user could allow; blocks on the file system."""
-    find_instructions: Callable[[Sequence[str]], tuple[list[str], list[str]]]
-    """Returns notes with instructions for the directories of paths, and notices; blocks."""
     root: str
     """Event id of `turn.started`."""
-
-    started: float = field(default_factory=time.monotonic)
-    """Monotonic seconds."""
-    parent: str = ""
+    parent: str
     """Event id that is the parent of the next request."""
-    stop_reason: StopReason = StopReason.ERROR
-    """Why the last reply ended; `error` after a failed request and before the first one."""
-    requests: int = 0
-    tool_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: Decimal = Decimal(0)
-    trial_omission: str | None = None
-    """Id of the message up to which requests omit opaque blocks on trial, after a rejection."""
-    request_allowance: int = 0
-    """Number of requests after which the user is asked again; 0: the configured limit."""
-    compacted: int = 0
-    """The `Level` of the last summary since a request succeeded; 0: there was none."""
-    rejections: int = 0
-    """Number of requests that were too long since the last summary."""
-    continued: int = 0
-    """Number of times that hooks continued it."""
-    answered_plan: bool = False
-    """Whether the user answered a plan of the last reply; its later calls are not run."""
-    denies_rest: bool = False
-    """Whether the user denied all later calls of the last reply that need an approval."""
-    repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
-    input_errors: Mapping[str, ToolInputError] = field(
-        default_factory=lambda: dict[str, ToolInputError]()
-    )
-    """Errors in the arguments of the last reply's calls, by call id."""
+    counts: TurnCounts = field(default_factory=TurnCounts)
+    reply: ReplyState = field(default_factory=ReplyState)
+    recovery: Recovery = field(default_factory=Recovery)
 
     @property
     def omit_opaque_through(self) -> str | None:
         """Id of the message up to which the next request omits opaque blocks."""
-        return self.trial_omission or self.state.branch.opaque_omitted_through.get(self.model.id)
+        omitted = self.state.branch.opaque_omitted_through
+        return self.recovery.trial_omission or omitted.get(self.model.id)
 
     async def emit(self, *events: Event) -> None:
         """Show events; facts are stored before, as children of the last request."""
@@ -103,35 +160,12 @@ class Turn(Struct, kw_only=True):
 
     def get_tools(self) -> tuple[ToolDefinition, ...]:
         """Return the tools that the next request has."""
-        found, search_at = self.state.branch.found_tools, self.env.context.search_tools_at
-        return self.toolbox.offered_to(self.model, found, search_at)
-
-    def build_cancelled(self) -> TurnCancelled:
-        """Return the fact for a turn that was stopped."""
-        return TurnCancelled(
-            reason="client_disconnect" if self.interrupt.is_leaving else "user_cancel",
-            partial_llm_calls=self.requests,
-            partial_tool_calls=self.tool_calls,
-            total_input_tokens=self.input_tokens,
-            total_output_tokens=self.output_tokens,
-            total_cost_usd=self.cost,
-        )
-
-    def build_completed(self) -> TurnCompleted:
-        """Return the fact for a turn that was not stopped."""
-        return TurnCompleted(
-            stop_reason=self.stop_reason,
-            llm_call_count=self.requests,
-            tool_call_count=self.tool_calls,
-            total_input_tokens=self.input_tokens,
-            total_output_tokens=self.output_tokens,
-            total_cost_usd=self.cost,
-            wall_time_seconds=round(time.monotonic() - self.started, 3),
-        )
+        found, search_at = self.state.branch.found_tools, self.env.requests.context.search_tools_at
+        return self.means.toolbox.offered_to(self.model, found, search_at)
 
     def estimate(self) -> int:
         """Return the estimated tokens of the next request."""
-        return self.env.estimates.total(self.state, self.model.id)
+        return self.env.requests.estimates.total(self.state, self.model.id)
 
     def record_outcome(
         self, error_class: str | None
@@ -141,28 +175,3 @@ class Turn(Struct, kw_only=True):
         `error_class`: None after a success.
         """
         return self.env.routes.record_outcome(self.model, error_class)
-
-
-def empty_turn_end(*, is_cancelled: bool) -> TurnCompleted | TurnCancelled:
-    """Return the fact for a turn that no model could answer, or that was stopped before it had one.
-
-    A summary that was written before has its own facts.
-    """
-    if is_cancelled:
-        return TurnCancelled(
-            reason="user_cancel",
-            partial_llm_calls=0,
-            partial_tool_calls=0,
-            total_input_tokens=0,
-            total_output_tokens=0,
-            total_cost_usd=Decimal(0),
-        )
-    return TurnCompleted(
-        stop_reason=StopReason.ERROR,
-        llm_call_count=0,
-        tool_call_count=0,
-        total_input_tokens=0,
-        total_output_tokens=0,
-        total_cost_usd=Decimal(0),
-        wall_time_seconds=0,
-    )

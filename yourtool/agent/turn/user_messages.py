@@ -37,9 +37,9 @@ async def record_steering(turn: Turn) -> None:
     Raises:
         BlobError: an attachment cannot be stored.
     """
-    while (content := await turn.env.steering()) is not None:
+    while (content := await turn.env.user.steering()) is not None:
         if has_bytes(content):
-            content = await asyncio.to_thread(store_media, turn.env.blobs, content)
+            content = await asyncio.to_thread(store_media, turn.env.place.blobs, content)
         message = build_prompt(turn.session_id, content, Origin.STEERING)
         fact = await turn.record(TurnSteered(message=message), parent=turn.parent)
         turn.parent = fact.id

@@ -77,12 +77,18 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
     def share_with(self, env: SessionEnvironment) -> None:
         """Let the environment of the worker share what belongs to both sessions."""
         parent = self.parent
-        env.watch, env.budget, env.budgets = parent.watch, parent.budget, parent.budgets
-        env.workspace.share_locks(parent.workspace)
-        env.turn_spending, env.effort = parent.turn_spending, parent.effort
-        env.project, env.is_worker, env.max_tokens = parent.project, True, self.max_tokens
-        env.routes.delegated_model, env.tasks = self.model, self.tasks
-        env.output_schema = None  # of the last reply of the delegating session
+        place, spending, shared = env.place, env.spending, parent.spending
+        place.watch, place.project = parent.place.watch, parent.place.project
+        place.workspace.share_locks(parent.place.workspace)
+        spending.budget, spending.budgets, spending.turn = (
+            shared.budget,
+            shared.budgets,
+            shared.turn,
+        )
+        spending.max_tokens = self.max_tokens
+        env.requests.effort = parent.requests.effort
+        env.requests.output_schema = None  # of the last reply of the delegating session
+        env.is_worker, env.tasks, env.routes.delegated_model = True, self.tasks, self.model
 
 
 OpenWorker: TypeAlias = Callable[[WorkerPlan], Awaitable[WorkerSession]]
@@ -139,7 +145,9 @@ class CallDelegator:
 
         async def confirm(question: Confirmation) -> Decision:
             with holder[0].waiting_for_user():
-                decision = await env.confirm(replace(question, asked_by=name, **_OFFERS_NOTHING))
+                decision = await env.user.confirm(
+                    replace(question, asked_by=name, **_OFFERS_NOTHING)
+                )
             return replace(decision, **_ONCE)
 
         plan = WorkerPlan(

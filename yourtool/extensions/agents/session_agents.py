@@ -107,7 +107,9 @@ def open_agents(config: Mapping[str, AgentConfig], env: SessionEnvironment) -> S
             )
         return None
 
-    return SessionAgents(config, env.workspace.root, env.watch, render_conversation, find_problem)
+    return SessionAgents(
+        config, env.place.workspace.root, env.place.watch, render_conversation, find_problem
+    )
 
 
 def build_command(name: str, config: AgentConfig, workspace: Path) -> ShellCommand:

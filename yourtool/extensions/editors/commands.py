@@ -1,6 +1,5 @@
 """Slash commands in prompts of clients."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
-from yourtool.agent.commands import custom, server_prompts
 from yourtool.agent.commands.base import (
     Choose,
     CommandResult,
@@ -33,7 +31,7 @@ from yourtool.agent.commands.base import (
     StartTurn,
 )
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
-from yourtool.agent.commands.table import find_commands
+from yourtool.agent.commands.table import CORE, CommandTable, read_commands
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.foundation.text import printable
@@ -48,40 +46,26 @@ _MAX_ROWS = 200
 
 
 class SessionCommands:
-    """The commands of one session, with custom ones and the prompts of its MCP servers.
-
-    The table has those of one session at a time, so each look-up starts with `_use`.
-    """
+    """The commands of one session."""
 
     def __init__(self, session: "Session", runtime: "Runtime") -> None:
         self._session = session
         self._runtime = runtime
-        self._custom = list[SlashCommand]()
+        self._commands = CORE
         self._offered: AvailableCommandsUpdate | None = None
 
     async def find_update(self) -> AvailableCommandsUpdate | None:
         """Read the custom commands, and return all commands; None if they are as before."""
-        self._custom = await asyncio.to_thread(self._read_custom_commands)
-        self._use()
-        before, self._offered = self._offered, _list_commands()
+        self._commands, _ = await read_commands(self._session, self._runtime)
+        before, self._offered = self._offered, _list_commands(self._commands)
         return None if self._offered == before else self._offered
 
     def find_invocation(self, text: str) -> Invocation | Notice | None:
         """Return the command in a prompt, or why it is not one; None for text for the model."""
-        self._use()
-        return _find_invocation(text)
-
-    def _use(self) -> None:
-        custom.use_commands(self._custom)
-        server_prompts.use_servers(self._runtime.tool_servers.find(self._session.workspace))
-
-    def _read_custom_commands(self) -> list[SlashCommand]:
-        """Return the valid ones; the interface shows which are not."""
-        trust = self._session.trust
-        return custom.read_custom_commands(trust.examine().used_files if trust.asks else ())[0]
+        return _find_invocation(text, self._commands)
 
 
-def _list_commands() -> AvailableCommandsUpdate:
+def _list_commands(commands: CommandTable) -> AvailableCommandsUpdate:
     """Return the commands that work without a screen."""
     return AvailableCommandsUpdate(
         session_update="available_commands_update",
@@ -93,7 +77,7 @@ def _list_commands() -> AvailableCommandsUpdate:
                 if each.argument
                 else None,
             )
-            for each in find_commands("")
+            for each in commands.complete("")
             if is_offered(each)
         ],
     )
@@ -104,12 +88,12 @@ def is_offered(command: SlashCommand) -> bool:
     return command.run is not None and command.name not in _OF_OTHERS
 
 
-def _find_invocation(text: str) -> Invocation | Notice | None:
+def _find_invocation(text: str, commands: CommandTable) -> Invocation | Notice | None:
     """Return the command in a prompt, or why it is not one; None for text that the model gets.
 
     Only a `/` in the first column starts a command. Shell commands are text.
     """
-    parsed = parse_input(text) if text.startswith("/") else None
+    parsed = parse_input(text, commands) if text.startswith("/") else None
     match parsed:
         case InvalidCommand(path_like=False, message=message):
             return Notice(level="error", text=f"{message}.")

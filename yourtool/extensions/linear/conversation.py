@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Literal
 
-from yourtool.agent.commands import custom, server_prompts
 from yourtool.agent.commands.base import (
     Choose,
     CommandResult,
@@ -32,7 +31,7 @@ from yourtool.agent.commands.base import (
     StartTurn,
 )
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
-from yourtool.agent.commands.table import describe_commands
+from yourtool.agent.commands.table import describe_commands, read_commands
 from yourtool.agent.history.retention import delete_unused_sessions
 from yourtool.events.branches import BranchSelected
 from yourtool.events.catalog import Event
@@ -112,12 +111,8 @@ class Conversation:
         """Continue with a session, and write its last reply."""
         found = await asyncio.to_thread(session.trust.examine)
         self.runner.set_session(session)
-        used = found.used_files if session.trust.asks else ()
-        commands, problems = await asyncio.to_thread(custom.read_custom_commands, used)
-        custom.use_commands(commands)
-        servers = self.runtime.tool_servers
-        servers.on_news = self._show_server_news
-        server_prompts.use_servers(servers.find(session.workspace))
+        self.runner.commands, problems = await read_commands(session, self.runtime)
+        self.runtime.tool_servers.on_news = lambda news: self.note(news.level, news.text)
         for problem in problems:
             self.note("warning", problem)
         mode = session.mode.value
@@ -126,11 +121,6 @@ class Conversation:
             names = ", ".join(each.name for each in found.files_by_importance)
             self.note("warning", f"Not used before you trust this folder with /trust: {names}.")
         self._say_last_messages(session)
-
-    def _show_server_news(self, news: Notice) -> None:
-        servers = self.runtime.tool_servers
-        server_prompts.use_servers(servers.find(self._session.workspace))
-        self.note(news.level, news.text)
 
     def _say_last_messages(self, session: "Session") -> None:
         for message in session.state.messages[-2:]:
@@ -147,7 +137,7 @@ class Conversation:
         text = storable(text)
         if not text.strip():
             self.runner.resume()
-        elif isinstance(parsed := parse_input(text), InvalidCommand):
+        elif isinstance(parsed := parse_input(text, self.runner.commands), InvalidCommand):
             self.note("warning", parsed.message)
         else:
             queued = len(self.runner.queue)
@@ -244,7 +234,7 @@ class Conversation:
         if command.name == "quit":
             self.close()
         elif command.name == "help":
-            for section in describe_commands():
+            for section in describe_commands(self.runner.commands):
                 self._show_rows(section.title, section.rows)
         elif command.name == "keys":
             self.note("info", f"The terminal handles the keys of the line that you type. {_HELP}")

@@ -61,6 +61,8 @@ class Completer:
         self.values: Mapping[str, Sequence[tuple[str, str]]] = {
             "effort": [(level, "") for level in EFFORTS]
         }
+        self.commands: table.CommandTable | None = None
+        """Those of the session."""
         self._files: Sequence[str] = ()
         self._is_loading_files = False
         self._found: tuple[str, list[str]] | None = None
@@ -140,7 +142,7 @@ class Completer:
             Candidate(
                 f"/{each.name} " if each.argument else f"/{each.name}", each.usage, each.summary
             )
-            for each in table.find_commands(prefix)
+            for each in (self.commands or table.CORE).complete(prefix)
         )
         return Suggestions(0, candidates) if candidates else None
 

@@ -87,7 +87,7 @@ class PromptInput:
 
     def accepts(self, draft: Draft) -> bool:
         """Return whether a draft can be submitted now; a warning gives the reason if not."""
-        parsed = parse_input(draft.text)
+        parsed = parse_input(draft.text, self._runner.commands)
         if isinstance(parsed, InvalidCommand) and not self._is_confirmed_text(draft, parsed):
             self._warn(parsed.message)
             return False
@@ -113,7 +113,7 @@ class PromptInput:
                 self._runner.resume()
                 return
             draft = Draft(TOUR_PROMPT)
-        parsed = parse_input(draft.text)
+        parsed = parse_input(draft.text, self._runner.commands)
         if not isinstance(parsed, Invocation) or parsed.command.name != "key":
             self.add_to_history(draft)
             self.save(Draft())

@@ -97,6 +97,7 @@ class TurnRunner:
 
     def __init__(self, display: TurnDisplay, attachments: PendingAttachments) -> None:
         self.session: Session | None = None
+        self.commands: table.CommandTable | None = None  # of the session
         self.queue = MessageQueue()
         self.is_running = False
         self.is_stopping = False
@@ -135,7 +136,7 @@ class TurnRunner:
         `place`: where the draft was in the queue, if it was taken from there for editing.
         """
         self._display.scroll_to_end()
-        parsed = parse_input(draft.text)
+        parsed = parse_input(draft.text, self.commands)
         if isinstance(parsed, Invocation) and self._runs_at_once(parsed):
             if parsed.command is table.STEER:
                 self.steer(replace(draft, text=parsed.argument))
@@ -157,7 +158,7 @@ class TurnRunner:
         if not draft.full_text.strip():
             if self.queue.waiting:
                 self.switch(self.queue.waiting[-1])
-        elif not self.is_running or parse_input(draft.text) is not None:
+        elif not self.is_running or parse_input(draft.text, self.commands) is not None:
             self.submit(draft)
         elif content := self._build_steering(draft):
             self._enqueue(QueuedMessage(draft, content), place)
@@ -167,11 +168,8 @@ class TurnRunner:
     def offer(self, draft: Draft, place: QueuePlace | None = None) -> None:
         """Give a message to the running turn if that can take it and none waits; else submit it."""
         is_next = place is None and self.is_running and not self.queue.waiting
-        if (
-            is_next
-            and parse_input(draft.text) is None
-            and (content := self._build_steering(draft, warns=False))
-        ):
+        is_message = is_next and parse_input(draft.text, self.commands) is None
+        if is_message and (content := self._build_steering(draft, warns=False)):
             self._enqueue(QueuedMessage(draft, content), None)
         else:
             self.submit(draft, place)
@@ -180,7 +178,7 @@ class TurnRunner:
         """Move a message to the other list: to the end for the turn, to the front for after it."""
         if message.steers:
             self.queue.switch(message)
-        elif not self.is_running or parse_input(message.draft.text) is not None:
+        elif not self.is_running or parse_input(message.draft.text, self.commands) is not None:
             self._display.note("warning", "Only a running turn takes messages, and no commands.")
         elif content := self._build_steering(message.draft):
             self.queue.switch(message, content)
@@ -196,7 +194,7 @@ class TurnRunner:
         """Send or run the next queued message unless the queue is paused."""
         if not self._can_send or self.queue.pause_reason or not self.queue.waiting:
             return
-        parsed = parse_input(self.queue.drafts[0].text)
+        parsed = parse_input(self.queue.drafts[0].text, self.commands)
         opens_list = isinstance(parsed, Invocation) and not parsed.command.during_turn
         if opens_list and self._display.has_text():  # which the list would get
             self.queue.pause(_PROMPT_IN_USE)

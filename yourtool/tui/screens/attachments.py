@@ -62,7 +62,7 @@ async def attach_pasted(chat: ChatScreen, text: str | None) -> None:
     try:
         if text is None:
             await paste_clipboard(chat, "")
-        elif chat.runtime is not None and not _is_command(chat.prompt.text):
+        elif chat.runtime is not None and not _has_command(chat):
             for found in await asyncio.to_thread(file_paths.find_media_paths, text):
                 attachment = await asyncio.to_thread(chat.runtime.attach, found.path)
                 await _insert_chip(chat, attachment, instead_of=found.source)
@@ -119,8 +119,9 @@ async def _insert_chip(chat: ChatScreen, attachment: "Attachment", instead_of: s
         chat.note("warning", f"{name}: {reason}. {_ADVICE}")
 
 
-def _is_command(text: str) -> bool:
-    return isinstance(parse_input(text), ShellLine | Invocation)
+def _has_command(chat: ChatScreen) -> bool:
+    parsed = parse_input(chat.prompt.text, chat.runner.commands)
+    return isinstance(parsed, ShellLine | Invocation)
 
 
 async def _attach(chat: ChatScreen, read: "Callable[[], Attachment]") -> None:

@@ -249,7 +249,8 @@ class ChatScreen(UrgentScreen):
     def save_draft(self) -> None:
         """Save the text in the prompt."""
         self.input.save(self.prompt.draft)
-        self.mention_preview.update(self.session, self.prompt.text)
+        shown = self.session, self.prompt.text, self.runner.commands
+        self.mention_preview.update(*shown)
 
     def leave_prompt(self) -> None:
         """Focus the transcript."""

@@ -80,7 +80,7 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
         case SettingChanged(setting="mode"):
             chat.status.refresh()
         case SettingChanged(setting="trust"):
-            await show_used_files(chat, require_session(chat)[1].trust)
+            await show_used_files(chat, *require_session(chat))
         case SettingChanged():
             await warn_unsupported(chat)
             update_demo_banner(chat)

@@ -4,9 +4,9 @@ from typing import Any
 
 from textual.screen import Screen
 
+from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.modes import next_mode
-from yourtool.agent.commands.parser import parse_input
 from yourtool.settings.config import Mode
 from yourtool.tui.input.prompt_history import history_choices
 from yourtool.tui.input.prompt_input import PromptInput
@@ -27,6 +27,4 @@ async def search_history(screen: Screen[Any], user_input: PromptInput, prompt: P
 
 def build_next_mode(mode: Mode) -> Invocation:
     """Return the command that switches to the approval mode after another one."""
-    invocation = parse_input(f"/mode {next_mode(mode).value}")
-    assert isinstance(invocation, Invocation), "the core has this command"
-    return invocation
+    return Invocation(table.COMMANDS_BY_NAME["mode"], next_mode(mode).value)

@@ -15,6 +15,7 @@ from yourtool.tui.input.drafts import may_mention_files
 from yourtool.tui.widgets.notices import Banner
 
 if TYPE_CHECKING:  # the core opens after the first paint
+    from yourtool.agent.commands.table import CommandTable
     from yourtool.agent.session.session import Session
 
 _KIND = "mentioned"
@@ -27,9 +28,9 @@ class MentionPreview:
         self._screen = screen
         self._banner = banner
 
-    def update(self, session: "Session | None", text: str) -> None:
+    def update(self, session: "Session | None", text: str, commands: "CommandTable | None") -> None:
         """Look for the files in a thread, and then show them; without any, show nothing."""
-        is_prompt = not isinstance(parse_input(text), ShellLine | Invocation)
+        is_prompt = not isinstance(parse_input(text, commands), ShellLine | Invocation)
         if session is not None and is_prompt and may_mention_files(text):
             work = partial(self._show_files, session, text)
             self._screen.run_worker(work, group=_KIND, exclusive=True)

@@ -26,7 +26,7 @@ ScreenCommand: TypeAlias = Callable[[ChatScreen, str], Awaitable[None]]
 
 async def show_help(chat: ChatScreen, _argument: str) -> None:
     """`/help`: show commands and keys."""
-    await chat.app.push_screen(report.ReportScreen("Help", help_report()))
+    await chat.app.push_screen(report.ReportScreen("Help", help_report(chat.runner.commands)))
 
 
 async def inspect_keys(chat: ChatScreen, _argument: str) -> None:
@@ -76,9 +76,9 @@ async def quit_app(chat: ChatScreen, _argument: str) -> None:
     await chat.app.action_quit()
 
 
-def help_report() -> tuple[Section, ...]:
+def help_report(commands: "table.CommandTable | None" = None) -> tuple[Section, ...]:
     """Return all commands and keys, from the tables that define them."""
-    return *table.describe_commands(), *describe_keys()
+    return *table.describe_commands(commands), *describe_keys()
 
 
 SCREEN_COMMANDS: Mapping[str, ScreenCommand] = {

@@ -11,11 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import server_prompts
 from yourtool.agent.commands.sessions import tree as branches
 from yourtool.agent.history.retention import delete_unused_sessions
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
-from yourtool.events.deltas import Notice
 from yourtool.foundation.text import printable, storable
 from yourtool.models import DEMO
 from yourtool.settings.config import Mode
@@ -97,7 +95,6 @@ async def show_session(
             pages = StoredPages(chat, runtime, session.id)
         timeline = await pages.complete()
         await settle_trust(chat, runtime, session)
-        server_prompts.use_servers(runtime.tool_servers.find(session.workspace))
         failed: tuple[str, ...] = ()
         if chat.session is not None:
             await chat.session.close()
@@ -112,7 +109,7 @@ async def show_session(
         chat.opening = None
     chat.set_session(runtime, session, timeline, left)
     runtime.space.on_change = partial(_show_full_disk, chat, runtime.paths.database)
-    runtime.tool_servers.on_news = partial(_show_server_news, chat, runtime)
+    runtime.tool_servers.on_news = lambda news: chat.note(news.level, news.text)
     for warning in failed:
         chat.warn(warning)
     pages.offer_earlier()
@@ -124,13 +121,6 @@ def _show_full_disk(chat: ChatScreen, file: Path, is_waiting: bool) -> None:
     place = printable(str(file))
     reason = f"The disk is full: `{place}`. The turn waits for space; Esc stops it."
     chat.banner.set_notice("disk", reason if is_waiting else None)
-
-
-def _show_server_news(chat: ChatScreen, runtime: "Runtime", news: Notice) -> None:
-    """Show that a server has connected, whose prompts are commands then, or failed."""
-    if (session := chat.session) is not None:
-        server_prompts.use_servers(runtime.tool_servers.find(session.workspace))
-    chat.note(news.level, news.text)
 
 
 async def show_message(chat: ChatScreen, message_id: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import custom
+from yourtool.agent.commands import table
 from yourtool.errors import ConfigError, YourtoolError
 from yourtool.tui.screens.chat import ChatScreen
 
@@ -22,7 +22,7 @@ async def settle_trust(chat: ChatScreen, runtime: "Runtime", session: "Session")
     if trust.asks and found.needs_answer:
         await _ask(chat, trust, await asyncio.to_thread(trust.examine_all))
         await _start_servers(chat, runtime, session)
-    await show_used_files(chat, trust)
+    await show_used_files(chat, runtime, session)
 
 
 async def _start_servers(chat: ChatScreen, runtime: "Runtime", session: "Session") -> None:
@@ -36,14 +36,14 @@ async def _start_servers(chat: ChatScreen, runtime: "Runtime", session: "Session
         chat.note(notice.level, notice.text)
 
 
-async def show_used_files(chat: ChatScreen, trust: "ProjectTrust") -> None:
+async def show_used_files(chat: ChatScreen, runtime: "Runtime", session: "Session") -> None:
     """Update what depends on the files of the project: the first screen and custom commands."""
+    trust = session.trust
     found = await asyncio.to_thread(trust.examine)
     if found.problem and trust.asks:
         chat.note("warning", found.problem)
-    used = found.used_files if trust.asks else ()
-    commands, problems = await asyncio.to_thread(custom.read_custom_commands, used)
-    custom.use_commands(commands)
+    commands, problems = await table.read_commands(session, runtime)
+    chat.runner.commands = chat.completer.commands = commands
     for problem in problems:
         chat.note("warning", problem)
     chat.status.project_files = found.summary if trust.asks else ""

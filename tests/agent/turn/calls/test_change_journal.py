@@ -128,8 +128,8 @@ def journal(tmp_path):
     async def build():
         watch = SlowWatch()
         workspace = Workspace(tmp_path)
-        env = SimpleNamespace(watch=watch, blobs=tmp_path, workspace=workspace)
-        turn = SimpleNamespace(env=env, record=record)
+        place = SimpleNamespace(watch=watch, blobs=tmp_path, workspace=workspace)
+        turn = SimpleNamespace(env=SimpleNamespace(place=place), record=record)
         return CallJournal(turn, "tu_1", "parent"), watch, recorded
 
     return build

@@ -65,7 +65,7 @@ class SessionHooks:
         self._events.env.hooks.renew(project, programs)
         if self._events.env.hooks and get_hook_depth(os.environ) >= MAX_DEPTH:
             raise UsageError(_TOO_DEEP)
-        await channel.emit(*self._events.env.new_notices(*problems))
+        await channel.emit(*self._events.env.user.new_notices(*problems))
         self._last_model = self._events.state.last_model
         events = replace(self._events, channel=channel, interrupt=interrupt)
         for call in self._build_opening(content):

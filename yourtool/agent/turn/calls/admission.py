@@ -8,7 +8,6 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from yourtool.agent.turn.calls.approval_facts import (
@@ -17,16 +16,19 @@ from yourtool.agent.turn.calls.approval_facts import (
     describe_unattended,
     take_needed,
 )
-from yourtool.agent.turn.calls.call_judging import judge_call, parse_call
+from yourtool.agent.turn.calls.call_judging import judge_call
 from yourtool.agent.turn.calls.network_answers import build_offer, take_answer
 from yourtool.agent.turn.calls.tool_call import (
     AFTER_PLAN,
     KEEP_PLANNING,
     UNANSWERED_PLAN,
+    CallArguments,
+    DecidedCall,
+    RunningCall,
     ToolCall,
-    describe_edit,
-    describe_hooked_input,
+    describe_changes,
     leave_plan_mode,
+    load_mask,
 )
 from yourtool.agent.turn.calls.tool_hooks import notifying
 from yourtool.agent.turn.hook_events import take_warnings
@@ -59,7 +61,7 @@ from yourtool.settings.config import Mode
 from yourtool.tools.base import Block
 from yourtool.tools.commands import expanded_targets
 from yourtool.tools.tool_names import describe_unknown_tool
-from yourtool.tools.toolset import Tool
+from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
 
@@ -67,28 +69,29 @@ DENY = Decision(verdict=Verdict.DENY)
 EDITS_ACCEPTED = "Edits need no approval in this session: the mode is accept edits now."
 
 
-async def admit(call: ToolCall, turn: Turn) -> ToolError | None:
-    """Validate and approve a call; return why it must not run, or None.
+async def admit(call: ToolCall, turn: Turn) -> DecidedCall:
+    """Return a call that may run.
 
     Raises:
+        ToolError: it must not run.
         Interrupted: the turn was stopped before the user answered.
     """
     block = call.block
     try:
-        call.tool = _find_tool(block, turn)
-        if turn.answered_plan:
+        tool = _find_tool(block, turn)
+        if turn.reply.answered_plan:
             raise ToolError(AFTER_PLAN, ToolFailure.CANCELLED)
-        if (broken := turn.input_errors.get(block.id)) is not None:
+        if (broken := turn.reply.input_errors.get(block.id)) is not None:
             cut = " The reply hit the output limit." if broken.truncated else ""
             raise ToolError(
                 f"The arguments of `{block.name}` were not a complete JSON object:"
                 f" {broken.error}.{cut} Call it again with complete arguments.",
                 ToolFailure.VALIDATION_ERROR,
             )
-        await _decide(call, call.tool, turn)
+        decided = await _decide(call, tool, turn)
     except ToolError as error:
         if error.failure is ToolFailure.VALIDATION_ERROR:
-            problems = (await call.load_mask(turn)).text(str(error)).splitlines()
+            problems = (await load_mask(turn)).text(str(error)).splitlines()
             await turn.record(
                 ToolInputInvalid(
                     tool_use_id=block.id,
@@ -97,20 +100,22 @@ async def admit(call: ToolCall, turn: Turn) -> ToolError | None:
                 ),
                 parent=call.parent,
             )
-        return error
-    return None
+        raise
+    call.report.note(*describe_changes(decided))
+    return decided
 
 
-async def offer_retry(call: ToolCall, block: Block, turn: Turn) -> None:
-    """Ask whether a call that the sandbox blocked may run again outside of it.
+async def offer_retry(running: RunningCall, block: Block, turn: Turn) -> RunningCall:
+    """Ask whether a call that the sandbox blocked may run again; return its second run.
 
     Raises:
         ToolError: the user declined, or the request timed out.
         Interrupted: the turn was stopped before the user answered.
     """
-    assert call.preview is not None, "a call that runs in a sandbox has a preview"
-    call.preview = replace(
-        call.preview,
+    shown = running.decided.preview
+    assert shown is not None, "a call that runs in a sandbox has a preview"
+    shown = replace(
+        shown,
         surroundings=OUTSIDE_SANDBOX,
         is_outside=True,
         has_network=False,
@@ -119,18 +124,17 @@ async def offer_retry(call: ToolCall, block: Block, turn: Turn) -> None:
         editable=None,
         network=build_offer(block),
     )
-    subjects = await asyncio.to_thread(parse_call, call, call.tool, turn) if call.tool else None
-    decision = GateDecision("ask", f"it failed in the sandbox: {block.cause}")
-    confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
+    asked = await _renew(running.decided, f"it failed in the sandbox: {block.cause}", shown, turn)
     declined = "The user declined to run it outside the sandbox."
-    answer = await _request_approval(confirmation, call, turn, declined)
-    if answer.verdict is not Verdict.ALLOW:
-        raise ToolError(declined, ToolFailure.USER_DENIED)
-    call.runs_again = True
-    call.is_outside_sandbox = answer.network is not NetworkAnswer.HOSTS
+    answer, shown = await _request_again(asked, declined, turn)
+    return replace(
+        running,
+        decided=replace(running.decided, preview=shown),
+        is_outside_sandbox=answer.network is not NetworkAnswer.HOSTS,
+    )
 
 
-async def request_change(preview: Preview, named: str, call: ToolCall, turn: Turn) -> None:
+async def request_change(preview: Preview, named: str, decided: DecidedCall, turn: Turn) -> None:
     """Ask whether a change may be made that a command made and that was taken back.
 
     `named`: the places, and why each needs an answer.
@@ -139,116 +143,127 @@ async def request_change(preview: Preview, named: str, call: ToolCall, turn: Tur
         ToolError: the user declined, or the request timed out.
         Interrupted: the turn was stopped before the user answered.
     """
-    decision = GateDecision("ask", f"the command changed protected places: {named}")
-    shown, call.preview = call.preview, preview
-    confirmation = await _build_confirmation(call, turn, decision, CallSubjects(()))
-    call.preview = shown
-    declined = "The user declined to change the protected places."
-    answer = await _request_approval(confirmation, call, turn, declined)
-    if answer.verdict is not Verdict.ALLOW:
-        raise ToolError(declined, ToolFailure.USER_DENIED)
+    asked = replace(
+        decided,
+        parsed=replace(decided.parsed, subjects=CallSubjects(())),
+        decision=GateDecision("ask", f"the command changed protected places: {named}"),
+        preview=preview,
+    )
+    await _request_again(asked, "The user declined to change the protected places.", turn)
 
 
-async def offer_without_copy(call: ToolCall, problem: str, turn: Turn) -> None:
+async def offer_without_copy(decided: DecidedCall, problem: str, turn: Turn) -> DecidedCall:
     """Ask whether a call may run although no safety copy of what it discards could be made.
 
     Raises:
         ToolError: the user declined, or the request timed out.
         Interrupted: the turn was stopped before the user answered.
     """
-    assert call.preview is not None, "a command has a preview"
-    call.preview = replace(call.preview, editable=None)
-    subjects = await asyncio.to_thread(parse_call, call, call.tool, turn) if call.tool else None
+    assert decided.preview is not None, "a command has a preview"
     reason = f"no safety copy of what it discards could be made: {problem}"
-    decision = GateDecision("ask", reason)
-    confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
-    answer = await _request_approval(confirmation, call, turn)
+    asked = await _renew(decided, reason, replace(decided.preview, editable=None), turn)
+    declined = "The user declined to run it without a copy."
+    _, shown = await _request_again(asked, declined, turn)
+    return replace(decided, preview=shown)
+
+
+async def _renew(decided: DecidedCall, reason: str, shown: Preview, turn: Turn) -> DecidedCall:
+    """Return a call about which the user is asked again, with its subjects as they are now."""
+    parsed = decided.parsed
+    around = parsed.tool, parsed.args, turn.env.place.workspace
+    subjects = await asyncio.to_thread(resolve_subjects, *around)
+    return replace(
+        decided,
+        parsed=replace(parsed, subjects=subjects),
+        decision=GateDecision("ask", reason),
+        preview=shown,
+    )
+
+
+async def _request_again(
+    asked: DecidedCall, declined: str, turn: Turn
+) -> tuple[Decision, Preview | None]:
+    """Request an approval of a call that was allowed; return the answer and what runs with it."""
+    confirmation = await _build_confirmation(asked, turn)
+    answer, shown = await _request_approval(confirmation, asked, turn, declined)
     if answer.verdict is not Verdict.ALLOW:
-        raise ToolError("The user declined to run it without a copy.", ToolFailure.USER_DENIED)
+        raise ToolError(declined, ToolFailure.USER_DENIED)
+    return answer, shown
 
 
-async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> None:
-    """Return normally if the call may run; a call that the user changed is shown again.
+async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> DecidedCall:
+    """Return a call that may run; one that the user changed is shown again.
 
     Raises:
         ToolError: the call must not run.
     """
+    given, has_user = CallArguments(call.block.input), turn.env.user.interactive
     while True:
-        await judge_call(call, tool, turn)
-        decision = call.decision
+        decided = await judge_call(call, tool, given, turn)
+        decision = decided.decision
         if decision.verdict == "deny":
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
-        if decision.verdict == "allow" and call.edited_input is None:
-            call.command, call.only_reads = decision.command, decision.only_reads
-            if tool.definition.ends_planning:
-                call.preview = None  # there was no plan to approve
-            break
-        if tool.definition.ends_planning and not turn.env.interactive:
-            call.ends_turn = True
+        if decided.runs_unasked:  # without a plan to approve
+            return replace(decided, preview=None) if tool.definition.ends_planning else decided
+        if tool.definition.ends_planning and not has_user:
+            call.report.ends_turn = True
             raise ToolError(UNANSWERED_PLAN, ToolFailure.CANCELLED)
-        call.command, call.only_reads = None, False  # what the user allows runs as it was shown
-        confirmation = await _build_confirmation(call, turn, decision, call.subjects)
-        offers_edits = decision.is_free_with_edits and turn.env.interactive
-        confirmation = replace(confirmation, offers_edits=offers_edits)
-        if decision.is_free_if_trusted and turn.env.interactive:
-            offer = await asyncio.to_thread(turn.find_trust_offer)
+        confirmation = await _build_confirmation(decided, turn)
+        confirmation = replace(confirmation, offers_edits=decision.is_free_with_edits and has_user)
+        if decision.is_free_if_trusted and has_user:
+            offer = await asyncio.to_thread(turn.project.find_trust)
             confirmation = replace(confirmation, trust=offer)
-        if decision.is_free_if_contained and turn.env.interactive:
-            sandbox = await asyncio.to_thread(turn.find_sandbox_offer)
+        if decision.is_free_if_contained and has_user:
+            sandbox = await asyncio.to_thread(turn.project.find_sandbox)
             confirmation = replace(confirmation, sandbox=sandbox)
         declined = KEEP_PLANNING if confirmation.kind == "plan" else ""
-        answer = await _request_approval(confirmation, call, turn, declined)
+        answer, shown = await _request_approval(confirmation, decided, turn, declined)
         if answer.verdict is not Verdict.EDIT:
-            break
-        call.edit(answer.edited_input)
-    if call.edited_input is not None:
-        call.notes += (describe_edit(call, await call.load_mask(turn)),)
-    if call.hooked_input is not None:
-        call.notes += (describe_hooked_input(call, await call.load_mask(turn)),)
+            return replace(decided, preview=shown)
+        edited = answer.edited_input
+        given = CallArguments(edited or call.block.input, is_edited=edited is not None)
 
 
-async def _build_confirmation(
-    call: ToolCall, turn: Turn, decision: GateDecision, subjects: CallSubjects
-) -> Confirmation:
-    assert call.tool is not None, "only a known tool needs approval"
-    limit = timedelta(seconds=turn.env.limits.confirmation_timeout_seconds)
-    subject = subjects.items[0] if len(subjects.items) == 1 else None
-    consequences = Consequences()
-    if subject is not None and subject.kind == "command" and turn.env.interactive:
-        environment = turn.env.environments.build_for_model(os.environ)
+async def _build_confirmation(decided: DecidedCall, turn: Turn) -> Confirmation:
+    parsed, decision, shown = decided.parsed, decided.decision, decided.preview
+    limit = timedelta(seconds=turn.env.spending.limits.confirmation_timeout_seconds)
+    subject = parsed.subjects.items[0] if len(parsed.subjects.items) == 1 else None
+    consequences, definition = Consequences(), parsed.tool.definition
+    if subject is not None and subject.kind == "command" and turn.env.user.interactive:
+        environment = turn.env.place.environments.build_for_model(os.environ)
         finding = expanded_targets.find_consequences(
             subject.text, Path(subject.directory), environment
         )
         consequences = await turn.interrupt.guard(finding)
-        if call.lost_work is not None:
-            consequences = call.lost_work.describe().join(consequences)
-    if call.preview is not None and (missing := call.preview.missing_sandbox):
+        if decided.lost_work is not None:
+            consequences = decided.lost_work.describe().join(consequences)
+    if shown is not None and (missing := shown.missing_sandbox):
         consequences = Consequences((f"no sandbox: {missing}",)).join(consequences)
     rules = decision.proposed_rules
-    if subject is not None and not turn.env.interactive:
-        definition, granted = call.tool.definition, turn.env.gate.policy.rules
+    if subject is not None and not turn.env.user.interactive:
+        granted = turn.env.gate.policy.rules
         rules = await asyncio.to_thread(take_needed, rules, definition, subject, granted)
     return Confirmation(
         id=new_id(),
-        kind="plan" if call.tool.definition.ends_planning else "tool",
-        title=call.block.name,
-        tool_use_id=call.block.id,
-        side_effects=call.tool.definition.side_effects,
+        kind="plan" if definition.ends_planning else "tool",
+        title=decided.call.block.name,
+        tool_use_id=decided.call.block.id,
+        side_effects=definition.side_effects,
         subject=subject,
-        input=call.adjusted_input,
-        describe_rule=partial(_describe_rule, call.tool.definition),
-        is_edited=call.edited_input is not None,
-        changed_by_hook=call.changed_by_hook,
-        following=call.following,
-        preview=call.preview,
-        network=call.preview and call.preview.network,
+        input=parsed.adjusted,
+        describe_rule=partial(_describe_rule, definition),
+        is_edited=parsed.given.is_edited,
+        changed_by_hook=parsed.given.hook,
+        following=decided.call.following,
+        preview=shown,
+        network=shown and shown.network,
         consequences=consequences,
         rules=rules,
         wider_rules=decision.wider_rules,
         exact_rules=decision.exact_rules,
         no_rule_reason=decision.no_rule_reason,
         reason="" if decision.is_evident else decision.reason,
-        expires_at=None if turn.env.interactive else now() + limit,
+        expires_at=None if turn.env.user.interactive else now() + limit,
     )
 
 
@@ -265,41 +280,42 @@ def _describe_rule(tool: ToolDefinition, text: str) -> RuleDescription:
 
 
 def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
-    if (tool := turn.toolbox.get(block.name)) is None:
+    if (tool := turn.means.toolbox.get(block.name)) is None:
         problem = describe_unknown_tool(block.name, turn.get_tools())
         raise ToolError(problem, ToolFailure.NOT_FOUND)
     return tool
 
 
 async def _request_approval(
-    confirmation: Confirmation, call: ToolCall, turn: Turn, declined: str = ""
-) -> Decision:
-    """Request an approval, set and return the answer, and add the user's note to the call.
+    confirmation: Confirmation, decided: DecidedCall, turn: Turn, declined: str
+) -> tuple[Decision, Preview | None]:
+    """Request an approval; return the answer, and the preview of what runs with it.
 
-    `declined`: the start of the message if the user declines, if the call has run before.
+    `declined`: the start of the message if the user declines; empty: nothing was changed.
 
     Raises:
         ToolError: the user declined, or the request timed out.
         Interrupted: the turn was stopped before the user answered.
     """
-    tool_use_id, mask = call.block.id, await asyncio.to_thread(turn.env.mask)
+    call, mask = decided.call, await load_mask(turn)
+    tool_use_id = call.block.id
     fact = await asyncio.to_thread(build_requested_fact, confirmation, tool_use_id, mask)
-    fact, call.judgement = replace(fact, judgement=call.judgement), UNSET
+    fact = replace(fact, judgement=call.report.take_judgement())
     requested = await turn.record(fact, parent=call.parent)
     try:
-        decision = DENY if turn.denies_rest else await _wait_for_decision(confirmation, turn)
+        decision = DENY if turn.reply.denies_rest else await _wait_for_decision(confirmation, turn)
     except Interrupted:
         await turn.record(build_resolved_fact(confirmation, tool_use_id, None), parent=requested.id)
         raise
     await turn.emit(*take_warnings(turn.env.hooks))
-    turn.answered_plan = confirmation.kind == "plan" and decision.verdict is not Verdict.EDIT
-    if turn.answered_plan and decision.verdict is Verdict.ALLOW:
-        leave_plan_mode(call, decision.plan, turn)
+    turn.reply.answered_plan = confirmation.kind == "plan" and decision.verdict is not Verdict.EDIT
+    if turn.reply.answered_plan and decision.verdict is Verdict.ALLOW:
+        leave_plan_mode(call.report, decision.plan, turn)
     await turn.record(build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id)
-    call.answer, turn.denies_rest = decision, turn.denies_rest or decision.denies_rest
-    if not turn.env.interactive:
-        declined = describe_unattended(confirmation, call.decision.reason, turn.env.gate.mode)
-    _raise_if_denied(decision, confirmation.title, declined, has_user=turn.env.interactive)
+    turn.reply.denies_rest = turn.reply.denies_rest or decision.denies_rest
+    if not turn.env.user.interactive:
+        declined = describe_unattended(confirmation, decided.decision.reason, turn.env.gate.mode)
+    _raise_if_denied(decision, confirmation.title, declined, has_user=turn.env.user.interactive)
     if confirmation.rules and decision.scope is not Scope.ONCE:
         try:
             always = decision.scope is Scope.ALWAYS
@@ -308,8 +324,7 @@ async def _request_approval(
         except ConfigError as error:
             text = f"Allowed for this session only: {error}"
             await turn.emit(Notice(level="warning", text=text))
-    if (notice := await take_answer(decision, confirmation.network, call, turn)) is not None:
-        await turn.emit(notice)
+    shown = await take_answer(decision, confirmation, call, turn)
     if decision.accepts_edits and confirmation.offers_edits:
         turn.env.gate.mode = Mode.ACCEPT_EDITS
         await turn.emit(Notice(level="info", text=EDITS_ACCEPTED))
@@ -318,8 +333,8 @@ async def _request_approval(
     if decision.allows_contained and confirmation.sandbox is not None:
         await turn.emit(await _allow_contained(confirmation.sandbox, turn))
     if decision.note:
-        call.notes += (f"Note from the user: {decision.note}",)
-    return decision
+        call.report.note(f"Note from the user: {decision.note}")
+    return decision, shown
 
 
 async def _trust_folder(offer: TrustOffer, turn: Turn) -> Sequence[Notice]:
@@ -349,11 +364,12 @@ async def _allow_contained(offer: SandboxOffer, turn: Turn) -> Notice:
 
 
 async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision:
-    seconds = turn.env.limits.confirmation_timeout_seconds if confirmation.expires_at else None
+    limits = turn.env.spending.limits
+    seconds = limits.confirmation_timeout_seconds if confirmation.expires_at else None
     await turn.channel.wait_shown()
     try:
         async with notifying(confirmation, turn), asyncio.timeout(seconds):
-            return await turn.interrupt.guard(turn.env.confirm(confirmation))
+            return await turn.interrupt.guard(turn.env.user.confirm(confirmation))
     except TimeoutError:
         return Decision(verdict=Verdict.TIMEOUT)
 

@@ -9,17 +9,26 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
+from yourtool.agent.turn.calls.call_context import build_context
 from yourtool.agent.turn.calls.judgements import build_judgement, build_snapshot
-from yourtool.agent.turn.calls.tool_call import BUG_MESSAGE, ToolCall
-from yourtool.agent.turn.calls.tool_hooks import BEFORE_CALL, has_hooks, run_before
+from yourtool.agent.turn.calls.tool_call import (
+    BUG_MESSAGE,
+    CallArguments,
+    DecidedCall,
+    ParsedCall,
+    ToolCall,
+)
+from yourtool.agent.turn.calls.tool_hooks import BEFORE_CALL, CallHooks, has_hooks
 from yourtool.agent.turn.calls.uncommitted_work import find_discarded, is_work_of_user
 from yourtool.agent.turn.turn import Turn
+from yourtool.effects import Preview
 from yourtool.errors import ToolError
 from yourtool.events.permissions import CallJudgement
 from yourtool.foundation.masking import Mask
 from yourtool.interrupt import Interrupted
 from yourtool.permissions.judging import (
-    CallSubjects,
     GateDecision,
     JudgedCall,
     Policy,
@@ -27,54 +36,35 @@ from yourtool.permissions.judging import (
     judge,
     look_up,
 )
+from yourtool.settings.hook_config import HookEvent
 from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
 
+_UNDECIDED = GateDecision("ask")
 _Decided: TypeAlias = tuple[GateDecision, CallJudgement]
 """A decision about a call, and its stored form."""
 
 
-async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> None:
-    """Set the decision on a call, after hooks could change it and the decision.
+async def judge_call(call: ToolCall, tool: Tool, given: CallArguments, turn: Turn) -> DecidedCall:
+    """Return the decision on a call, after hooks could change it and the decision.
 
     If the user would be asked, hooks can answer instead.
 
     Raises:
         ToolError: the arguments are invalid, or a hook ends the turn.
     """
-    call.advice = None
     if _depends_on_rules_only(call, tool, turn):
         policy = turn.env.gate.policy
         with _bugs_as_errors(call):
-            judging = asyncio.to_thread(_parse_and_judge, call, tool, turn, policy)
-            call.subjects, decided = await turn.interrupt.guard(judging)
-        await _take_decision(call, turn, policy, decided)
-        return
-    call.subjects = await _parse_and_preview(call, tool, turn)
-    for event in BEFORE_CALL:
-        if event != BEFORE_CALL[0] and not has_hooks(call, turn, event):
-            return
-        before = call.hooked_input
-        await run_before(call, turn, event)
-        if call.hooked_input is not before:
-            await _parse_hooked(call, tool, turn)
-        policy = turn.env.gate.policy
-        call.lost_work = await find_discarded(call.subjects, turn)
-        loses_work = turn.env.interactive and await is_work_of_user(call.lost_work, turn)
-        judged = build_judged_call(
-            tool.definition,
-            call.subjects,
-            call.preview,
-            loses_work=loses_work,
-            hook=call.advice,
-            is_attended=turn.env.interactive,
-        )
-        mask = await call.load_mask(turn)
-        decided = await turn.interrupt.guard(asyncio.to_thread(_judge, policy, judged, mask))
-        await _take_decision(call, turn, policy, decided)
-        if call.decision.verdict != "ask":
-            return
+            judging = asyncio.to_thread(_parse_and_judge, call, tool, given, turn, policy)
+            parsed, decided = await turn.interrupt.guard(judging)
+        return DecidedCall(parsed, await _report(call, decided, policy, turn))
+    parsed, preview = await _parse_and_preview(call, tool, given, turn)
+    decided = await _judge_after_hooks(DecidedCall(parsed, _UNDECIDED, preview), "PreToolUse", turn)
+    if decided.decision.verdict == "ask" and has_hooks(call, turn, "PermissionRequest"):
+        decided = await _judge_after_hooks(decided, "PermissionRequest", turn)
+    return decided
 
 
 def _depends_on_rules_only(call: ToolCall, tool: Tool, turn: Turn) -> bool:
@@ -86,38 +76,64 @@ def _depends_on_rules_only(call: ToolCall, tool: Tool, turn: Turn) -> bool:
     )
 
 
-async def _take_decision(call: ToolCall, turn: Turn, policy: Policy, decided: _Decided) -> None:
-    """Set the decision on a call; its policy is recorded if the last one was another."""
-    call.decision, judgement = decided
+async def _judge_after_hooks(before: DecidedCall, event: HookEvent, turn: Turn) -> DecidedCall:
+    """Return the decision on a call after the hooks for an event, which can change the call."""
+    parsed, preview, advice = before.parsed, before.preview, before.advice
+    if has_hooks(before.call, turn, event):
+        answer = await CallHooks(parsed.call, parsed, turn).run(event)
+        advice = answer.advice or advice
+        if answer.changed is not None:
+            given = replace(parsed.given, values=dict(answer.changed), hook=answer.changed_by)
+            parsed, preview = await _parse_hooked(parsed, given, turn)
+    policy = turn.env.gate.policy
+    lost_work = await find_discarded(parsed.subjects, turn)
+    judged = build_judged_call(
+        parsed.tool.definition,
+        parsed.subjects,
+        preview,
+        loses_work=turn.env.user.interactive and await is_work_of_user(lost_work, turn),
+        hook=advice,
+        is_attended=turn.env.user.interactive,
+    )
+    judging = asyncio.to_thread(_judge, policy, judged, parsed.mask)
+    decided = await turn.interrupt.guard(judging)
+    decision = await _report(before.call, decided, policy, turn)
+    return DecidedCall(parsed, decision, preview, advice, lost_work)
+
+
+async def _report(call: ToolCall, decided: _Decided, policy: Policy, turn: Turn) -> GateDecision:
+    """Report a decision, whose policy is recorded if the last one was another; return it."""
+    decision, judgement = decided
     if judgement.policy != turn.state.policy:
         await turn.record(build_snapshot(policy, judgement.policy), parent=call.parent)
-    call.judgement = judgement
+    call.report.judgement = judgement
+    return decision
 
 
-async def _parse_hooked(call: ToolCall, tool: Tool, turn: Turn) -> None:
+async def _parse_hooked(
+    parsed: ParsedCall, given: CallArguments, turn: Turn
+) -> tuple[ParsedCall, Preview | None]:
     """Parse and preview the arguments that a hook changed.
 
     Raises:
         ToolError: the hook made them invalid.
     """
     try:
-        call.subjects = await _parse_and_preview(call, tool, turn)
+        return await _parse_and_preview(parsed.call, parsed.tool, given, turn)
     except ToolError as error:
-        hook = call.changed_by_hook
         raise ToolError(
-            f"It was not run: the hook `{hook}` changed it, and the changed call is invalid."
+            f"It was not run: the hook `{given.hook}` changed it, and the changed call is invalid."
             f" {error}"
         ) from error
 
 
 def _parse_and_judge(
-    call: ToolCall, tool: Tool, turn: Turn, policy: Policy
-) -> tuple[CallSubjects, _Decided]:
+    call: ToolCall, tool: Tool, given: CallArguments, turn: Turn, policy: Policy
+) -> tuple[ParsedCall, _Decided]:
     """Parse a call and return the decision about it; runs in a thread, because one is enough."""
-    subjects = parse_call(call, tool, turn)
-    judged = build_judged_call(tool.definition, subjects, None)
-    assert call.mask is not None, "a parsed call has a mask"
-    return subjects, _judge(policy, judged, call.mask)
+    parsed = parse_call(call, tool, given, turn)
+    judged = build_judged_call(tool.definition, parsed.subjects, None)
+    return parsed, _judge(policy, judged, parsed.mask)
 
 
 def _judge(policy: Policy, judged: JudgedCall, mask: Mask) -> _Decided:
@@ -127,17 +143,19 @@ def _judge(policy: Policy, judged: JudgedCall, mask: Mask) -> _Decided:
     return decision, build_judgement(judged, decision, policy.get_digest(), mask)
 
 
-async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
-    """Parse the arguments, set the preview, and return the subjects for the permission rules.
+async def _parse_and_preview(
+    call: ToolCall, tool: Tool, given: CallArguments, turn: Turn
+) -> tuple[ParsedCall, Preview | None]:
+    """Return a call with valid arguments, and what the user is shown.
 
     Raises:
         ToolError: the arguments are invalid, or the tool has a bug.
     """
     with _bugs_as_errors(call):
-        subjects = await turn.interrupt.guard(asyncio.to_thread(parse_call, call, tool, turn))
-        context = await call.build_context(turn)
-        call.preview = await turn.interrupt.guard(tool.preview(call.args, context))
-    return subjects
+        parsing = asyncio.to_thread(parse_call, call, tool, given, turn)
+        parsed = await turn.interrupt.guard(parsing)
+        previewing = tool.preview(parsed.args, build_context(call, parsed.mask, turn))
+        return parsed, await turn.interrupt.guard(previewing)
 
 
 @contextmanager
@@ -151,12 +169,10 @@ def _bugs_as_errors(call: ToolCall) -> Generator[None, None, None]:
         raise ToolError(BUG_MESSAGE.format(call.block.name)) from error
 
 
-def parse_call(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
-    """Set the arguments and the mask of a call, and return its subjects; runs in a thread."""
-    adjusted = tool.adjust(call.input)
-    call.args = tool.parse(adjusted.values)
-    call.adjusted_input = adjusted.values
-    call.notes += tuple(note for note in adjusted.notes if note not in call.notes)
-    subjects = resolve_subjects(tool, call.args, turn.env.workspace)
-    call.mask = turn.env.mask()
-    return subjects
+def parse_call(call: ToolCall, tool: Tool, given: CallArguments, turn: Turn) -> ParsedCall:
+    """Return a call with valid arguments; runs in a thread."""
+    adjusted = tool.adjust(given.values)
+    args = tool.parse(adjusted.values)
+    call.report.note(*(each for each in adjusted.notes if each not in call.report.notes))
+    subjects = resolve_subjects(tool, args, turn.env.place.workspace)
+    return ParsedCall(call, tool, given, adjusted.values, args, subjects, turn.env.place.mask())

@@ -37,7 +37,7 @@ class CallJournal:
         self._turn = turn
         self._tool_use_id = tool_use_id
         self._parent = parent
-        self._blobs = turn.env.blobs / "files"
+        self._blobs = turn.env.place.blobs / "files"
         self._loop = asyncio.get_running_loop()
         self.edited: list[str] = []
         """The files that the tool wrote, by their real paths relative to the workspace."""
@@ -58,9 +58,9 @@ class CallJournal:
             ToolError: the change cannot be recorded, so it must not happen.
         """
         try:
-            if self._turn.env.workspace.is_credential_file(f"./{path}"):
+            if self._turn.env.place.workspace.is_credential_file(f"./{path}"):
                 before, after = _without_content(before), _without_content(after)
-            if earlier := self._turn.env.watch.take_file(path):
+            if earlier := self._turn.env.place.watch.take_file(path):
                 self._record_in_thread(self._store_all(earlier))
             change = self._store(path, before, after, directories)
             fact = self._record_in_thread(
@@ -74,7 +74,7 @@ class CallJournal:
                 f" {error}; ask the user to free disk space"
             ) from error
         try:
-            with self._turn.env.watch.writing(path):
+            with self._turn.env.place.watch.writing(path):
                 yield
             if after.image.kind == "file":
                 self.edited.append(path)
@@ -93,7 +93,7 @@ class CallJournal:
         `copy`: the safety copy that was made just before; `only_reads`: it is known to write
         nothing.
         """
-        watch = self._turn.env.watch
+        watch = self._turn.env.place.watch
         try:
             begin = partial(watch.begin, only_reads=True) if only_reads else watch.begin
             await _finish(asyncio.to_thread(begin, copy.index if copy else None))

@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
+from yourtool.agent.turn.calls.call_context import build_context
 from yourtool.agent.turn.calls.change_journal import CallJournal
-from yourtool.agent.turn.calls.tool_call import ToolCall
+from yourtool.agent.turn.calls.tool_call import ToolCall, load_mask
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import ToolError
 from yourtool.events.deltas import ToolOutputDelta
@@ -60,7 +61,7 @@ class EditChecks:
     async def _run(
         self, call: ToolCall, checks: Mapping[str, CheckConfig], journal: CallJournal
     ) -> None:
-        context = await call.build_context(self.turn)
+        context = build_context(call, await load_mask(self.turn), self.turn)
         try:
             async with journal.watching():
                 for name, check in checks.items():
@@ -80,12 +81,12 @@ class EditChecks:
         self, call: ToolCall, changes: Sequence[RecordedChange], problem: str
     ) -> None:
         """Add the results to that of the call: their text for the model, and each status."""
-        mask = await call.load_mask(self.turn)
+        mask = await load_mask(self.turn)
         text = format_results(self._results, [each.path for each in changes])
-        call.notes += tuple(mask.text(each) for each in (text, problem) if each)
+        call.report.note(*(mask.text(each) for each in (text, problem) if each))
         if self._results:
             statuses = [[storable(mask.text(each.name)), each.status] for each in self._results]
-            call.details["checks"] = statuses
+            call.report.details["checks"] = statuses
 
 
 def accept_changes(turn: Turn, changes: Iterable[RecordedChange]) -> None:
@@ -96,5 +97,5 @@ def accept_changes(turn: Turn, changes: Iterable[RecordedChange]) -> None:
 
 
 def _is_edit(call: ToolCall, turn: Turn) -> bool:
-    tool = turn.toolbox.get(call.block.name)
+    tool = turn.means.toolbox.get(call.block.name)
     return tool is not None and tool.definition.records_changes

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from yourtool.agent.turn.calls.admission import request_change
 from yourtool.agent.turn.calls.change_journal import CallJournal
-from yourtool.agent.turn.calls.tool_call import ToolCall
+from yourtool.agent.turn.calls.tool_call import RunningCall
 from yourtool.agent.turn.turn import Turn
-from yourtool.effects import Preview, Verdict
+from yourtool.effects import Preview
 from yourtool.errors import ToolError
 from yourtool.events.deltas import Notice
 from yourtool.foundation.text import escape_line
@@ -32,7 +32,7 @@ _MAX_STAYING = 100
 """Named changes that could not be taken back: nothing else shows them."""
 
 
-async def settle_changes(call: ToolCall, turn: Turn) -> None:
+async def settle_changes(running: RunningCall, turn: Turn) -> None:
     """Ask about changes that were taken back, make them if the user allows it, and note it.
 
     What could not be compared or taken back is shown to the user and to the model.
@@ -40,54 +40,52 @@ async def settle_changes(call: ToolCall, turn: Turn) -> None:
     Raises:
         Interrupted: the turn was stopped before the user answered.
     """
-    if (sandbox := turn.env.sandbox) is None:
+    if (sandbox := turn.env.place.sandbox) is None:
         return
-    changes, facts = sandbox.places.take()
+    report, (changes, facts) = running.call.report, sandbox.places.take()
     texts = [_FACT.format(escape_line(each)) for each in facts]
-    await turn.emit(*turn.env.new_notices(*texts))
-    allowed = [each for each in changes if _was_allowed(call, each)]
+    await turn.emit(*turn.env.user.new_notices(*texts))
+    allowed = [each for each in changes if _was_allowed(running, each)]
     changes = [each for each in changes if each not in allowed]
     if stays := [each for each in changes if not each.is_taken_back]:
         texts.append(_STAYS.format(_describe(stays, _MAX_STAYING)))
         await turn.emit(Notice(level="warning", text=texts[-1]))  # each time
-    call.notes += tuple(f"[{each}]" for each in texts)
+    report.note(*(f"[{each}]" for each in texts))
     if wanted := [each for each in allowed if not each.is_made]:
-        await _make(wanted, _describe(wanted), call, turn)
+        await _make(wanted, _describe(wanted), running, turn)
     changes = [each for each in changes if not each.is_made]
     if not changes:
         return
     named = _describe(changes)
-    if not turn.env.interactive:
-        call.notes += (_UNATTENDED.format(named),)
-        await turn.emit(*turn.env.new_notices(_NOTICE.format(named)))
+    if not turn.env.user.interactive:
+        report.note(_UNATTENDED.format(named))
+        await turn.emit(*turn.env.user.new_notices(_NOTICE.format(named)))
         return
     try:
-        await request_change(_preview(changes), named, call, turn)
+        await request_change(_preview(changes), named, running.decided, turn)
     except ToolError as error:
-        call.notes += (_DECLINED.format(named), f"[{error}]")
+        report.note(_DECLINED.format(named), f"[{error}]")
         return
-    await _make(changes, named, call, turn)
+    await _make(changes, named, running, turn)
 
 
-def _was_allowed(call: ToolCall, change: "Change") -> bool:
+def _was_allowed(running: RunningCall, change: "Change") -> bool:
     """Return whether the user allowed the command, whose question named all of this change."""
-    if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
-        return False
-    named = {os.path.normpath(each) for each in call.decision.protected_writes}
+    named = {os.path.normpath(each) for each in running.decided.decision.protected_writes}
     files = () if change.original else change.files
     return change.path in named or (bool(files) and named.issuperset(files))
 
 
-async def _make(changes: "Sequence[Change]", named: str, call: ToolCall, turn: Turn) -> None:
+async def _make(changes: "Sequence[Change]", named: str, running: RunningCall, turn: Turn) -> None:
     """Make changes that the user allowed, and record them."""
-    assert turn.env.sandbox is not None, "it took them back"
+    assert turn.env.place.sandbox is not None, "it took them back"
     try:
-        async with CallJournal(turn, call.block.id, call.parent).watching():
-            await turn.env.sandbox.places.apply(changes)
+        async with CallJournal(turn, running.call.block.id, running.call.parent).watching():
+            await turn.env.place.sandbox.places.apply(changes)
     except ToolError as error:
-        call.notes += (_FAILED.format(named, error),)
+        running.call.report.note(_FAILED.format(named, error))
     else:
-        call.notes += (_ALLOWED.format(named),)
+        running.call.report.note(_ALLOWED.format(named))
 
 
 def _preview(changes: "Sequence[Change]") -> Preview:
@@ -108,5 +106,5 @@ def _describe(changes: "Sequence[Change]", most: int = _MAX_NAMED) -> str:
 
 async def accept_writes(paths: Sequence[str], turn: Turn) -> None:
     """Let what a tool wrote with an approval stay, while commands run in the background."""
-    if turn.env.sandbox is not None:
-        await asyncio.shield(turn.env.sandbox.places.accept(paths))
+    if turn.env.place.sandbox is not None:
+        await asyncio.shield(turn.env.place.sandbox.places.accept(paths))

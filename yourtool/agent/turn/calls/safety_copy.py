@@ -2,24 +2,29 @@
 
 import asyncio
 
+from msgspec.structs import replace
+
 from yourtool.agent.turn.calls.admission import offer_without_copy
-from yourtool.agent.turn.calls.tool_call import ToolCall
+from yourtool.agent.turn.calls.tool_call import DecidedCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import ToolError
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.tools.git.git_program import GitError
-from yourtool.tools.protection.safety_copies import copy_work, describe_copy
+from yourtool.tools.protection.safety_copies import SafetyCopy, copy_work, describe_copy
 
 
-async def make_safety_copy(call: ToolCall, turn: Turn) -> ToolError | None:
-    """Copy what a call would discard; return why it must not run, or None.
+async def make_safety_copy(
+    decided: DecidedCall, turn: Turn
+) -> tuple[DecidedCall, SafetyCopy | None]:
+    """Copy what a call would discard.
 
     Raises:
+        ToolError: no copy can be made, and the user declined to run it without one.
         Interrupted: the turn was stopped.
     """
-    if (lost := call.lost_work) is None or not lost.has_copy:
-        return None
-    workspace, stores = turn.env.workspace, turn.env.blobs / "repositories"
+    if (lost := decided.lost_work) is None or not lost.has_copy:
+        return decided, None
+    workspace, stores = turn.env.place.workspace, turn.env.place.blobs / "repositories"
 
     def is_secret(path: str) -> bool:
         try:
@@ -28,19 +33,15 @@ async def make_safety_copy(call: ToolCall, turn: Turn) -> ToolError | None:
         except ToolError:  # a link that leads out of the workspace; only its target is copied
             return is_credential_file(path)
 
+    report = decided.call.report
     try:
         copying = asyncio.to_thread(copy_work, lost, workspace.root, stores, is_secret)
-        call.copy = await turn.interrupt.guard(copying)
+        copy = await turn.interrupt.guard(copying)
     except GitError as error:
-        refusal = None
-        if turn.env.interactive:
-            try:
-                await offer_without_copy(call, str(error), turn)
-            except ToolError as declined:
-                refusal = declined
-        call.notes += (f"[No safety copy of {lost.subject} was made: {error}.]",)
-        return refusal
-    call.lost_work = None
-    if call.copy is not None:
-        call.notes += (f"[Made a safety copy of {lost.subject}: {describe_copy(call.copy)}.]",)
-    return None
+        report.note(f"[No safety copy of {lost.subject} was made: {error}.]")
+        if turn.env.user.interactive:
+            decided = await offer_without_copy(decided, str(error), turn)
+        return decided, None
+    if copy is not None:
+        report.note(f"[Made a safety copy of {lost.subject}: {describe_copy(copy)}.]")
+    return replace(decided, lost_work=None), copy

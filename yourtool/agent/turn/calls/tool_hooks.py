@@ -11,10 +11,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from yourtool.agent.hooks.hooks import HookCall, rank
 from yourtool.agent.turn.calls.change_journal import CallJournal
 from yourtool.agent.turn.calls.edit_checks import EditChecks, accept_changes
-from yourtool.agent.turn.calls.tool_call import ToolCall, ToolOutcome
+from yourtool.agent.turn.calls.tool_call import FinishedCall, ParsedCall, ToolCall
 from yourtool.agent.turn.hook_events import events_of
 from yourtool.agent.turn.turn import Turn
 from yourtool.effects import Confirmation, HookAdvice
@@ -31,45 +33,50 @@ BEFORE_CALL: tuple[HookEvent, ...] = ("PreToolUse", "PermissionRequest")
 _NOTIFIED = {"plan": "plan_approval", "tool": "permission_prompt"}
 
 
+class HookAnswer(Struct, frozen=True):
+    """What the hooks before a call decided."""
+
+    advice: HookAdvice | None
+    changed: Mapping[str, Any] | None
+    """The arguments as a hook changed them; None if none did."""
+    changed_by: str
+
+
 class CallHooks:
     """The hooks of one call."""
 
-    def __init__(self, call: ToolCall, turn: Turn, paths: Sequence[str] = ()) -> None:
-        """`paths`: the files that it is about, relative to the workspace."""
+    def __init__(self, call: ToolCall, parsed: ParsedCall, turn: Turn) -> None:
         self._call = call
         self._turn = turn
+        paths = parsed.paths
         self._paths = paths if len(paths) > 1 or call.block.name == "apply_patch" else ()
-        self._root = Path(os.path.realpath(turn.env.workspace.root))
-        self._arguments: Mapping[str, Any] = call.adjusted_input or call.input
-        self.advice: HookAdvice | None = None
-        """What the hooks decided about the call."""
-        self.changed: Mapping[str, Any] | None = None
-        """Its arguments as a hook changed them."""
+        self._root = Path(os.path.realpath(turn.env.place.workspace.root))
+        self._arguments: Mapping[str, Any] = parsed.adjusted
 
-    async def run(self, event: HookEvent) -> None:
-        """Run the hooks before a call, and set what they decided.
+    async def run(self, event: HookEvent) -> HookAnswer:
+        """Run the hooks before a call.
 
         Raises:
             ToolError: a hook ends the turn.
             Interrupted: the turn was stopped.
         """
-        found = list[HookCall]()
+        found, report = list[HookCall](), self._call.report
         events = events_of(self._turn)
         for each in self._build_events(event):
             await self._turn.emit(*await events.run(each, parent=self._call.parent))
             found.append(each)
-            self._call.notes += tuple(each.contexts)
-            if each.changed_by:
-                self._call.changed_by_hook, self.changed = each.changed_by, self._arguments
+            report.note(*each.contexts)
             if each.refusal == "stop":
-                self._call.ends_turn = True
+                report.ends_turn = True
                 raise ToolError(f"The hook `{each.hook}` ended the turn: {each.reason}", _DENIED)
             if each.refusal:
                 break
         advices = [each.advice for each in found]
         strictest = max(filter(None, advices), key=rank, default=None)
-        if strictest is not None and (strictest.verdict != "allow" or all(advices)):
-            self.advice = strictest
+        if strictest is not None and strictest.verdict == "allow" and not all(advices):
+            strictest = None
+        changed_by = next((each.changed_by for each in reversed(found) if each.changed_by), "")
+        return HookAnswer(strictest, self._arguments if changed_by else None, changed_by)
 
     def _build_events(self, event: HookEvent) -> list[HookCall]:
         names = get_names(self._call.block.name)
@@ -103,18 +110,18 @@ class CallHooks:
             "yourtool": {"tool_name": own, "tool_input": dict(arguments)},
         }
 
-    async def run_after(self, outcome: ToolOutcome) -> list[Notice]:
+    async def run_after(self, finished: FinishedCall) -> list[Notice]:
         """Run the hooks after a call, add what they have for the model, and return notices."""
         call, turn, notices = self._call, self._turn, list[Notice]()
         journal = CallJournal(turn, call.block.id, call.parent)
-        events, result = events_of(turn, in_task=True), _build_result(outcome)
+        events, result = events_of(turn, in_task=True), _build_result(finished)
         try:
             async with journal.watching():
-                for each in self._build_events(_get_event_after(outcome)):
+                for each in self._build_events(_get_event_after(finished)):
                     each.fields, each.build_fields = {**each.fields, **result}, None
                     notices += await events.run(each, parent=call.parent)
-                    call.notes += (*each.contexts, *_describe_refusal(each))
-                    call.ends_turn = call.ends_turn or each.refusal == "stop"
+                    call.report.note(*each.contexts, *_describe_refusal(each))
+                    call.report.ends_turn |= each.refusal == "stop"
         finally:
             accept_changes(turn, journal.changes)
         return notices
@@ -128,36 +135,27 @@ def has_hooks(call: ToolCall, turn: Turn, event: HookEvent) -> bool:
     return bool(turn.env.hooks.find(event, get_names(call.block.name)))
 
 
-async def run_before(call: ToolCall, turn: Turn, event: HookEvent) -> None:
-    """Run the hooks before a call, and set its `advice`, and its arguments if a hook changed them.
-
-    Raises:
-        ToolError: a hook ends the turn.
-        Interrupted: the turn was stopped.
-    """
-    if not has_hooks(call, turn, event):
-        return
-    paths = [each.text for each in call.subjects.items if each.kind == "path"]
-    hooks = CallHooks(call, turn, paths)
-    await hooks.run(event)
-    if hooks.advice is not None:
-        call.advice = hooks.advice
-    if hooks.changed is not None:
-        call.hooked_input = dict(hooks.changed)
-
-
 async def finish_call(
-    outcome: ToolOutcome, edited: Sequence[str], checks: EditChecks
+    finished: FinishedCall, edited: Sequence[str], checks: EditChecks
 ) -> list[Notice]:
     """Do what follows a call that ran: its hooks, the checks after edits, instructions.
 
     Returns notices for the user.
     """
-    call, turn, notices = outcome.call, checks.turn, list[Notice]()
-    if has_hooks(call, turn, _get_event_after(outcome)):
-        notices = await CallHooks(call, turn, call.find_paths()).run_after(outcome)
-    await checks.finish(call, edited)
-    return notices + await call.add_instructions(turn)
+    running, turn, notices = finished.running, checks.turn, list[Notice]()
+    if has_hooks(running.call, turn, _get_event_after(finished)):
+        notices = await CallHooks(running.call, running.parsed, turn).run_after(finished)
+    await checks.finish(running.call, edited)
+    return notices + await _add_instructions(running.parsed, turn)
+
+
+async def _add_instructions(parsed: ParsedCall, turn: Turn) -> list[Notice]:
+    """Add the instructions of the directories that a call used; return notices for the user."""
+    if parsed.tool.definition.subject_kind != "path":
+        return []
+    notes, notices = await asyncio.to_thread(turn.project.find_instructions, parsed.paths)
+    parsed.call.report.note(*map(parsed.mask.text, notes))
+    return turn.env.user.new_notices(*notices)
 
 
 @asynccontextmanager
@@ -182,16 +180,16 @@ async def notifying(confirmation: Confirmation, turn: Turn) -> AsyncGenerator[No
             await asyncio.wait(late)
 
 
-def _get_event_after(outcome: ToolOutcome) -> HookEvent:
-    output = outcome.output
+def _get_event_after(finished: FinishedCall) -> HookEvent:
+    output = finished.output
     return "PostToolUse" if output is not None and output.success else "PostToolUseFailure"
 
 
-def _build_result(outcome: ToolOutcome) -> dict[str, Any]:
+def _build_result(finished: FinishedCall) -> dict[str, Any]:
     """Return the fields about the end of a call."""
-    output = outcome.output
+    output = finished.output
     if output is None:
-        return {"error": outcome.error_message, "is_interrupt": False}
+        return {"error": finished.error_message, "is_interrupt": False}
     text = "".join(each.text for each in output.content if isinstance(each, TextBlock))
     response: dict[str, Any] = {"success": output.success, "content": text}
     if output.command_executed is not None:

@@ -21,8 +21,8 @@ async def find_discarded(subjects: CallSubjects, turn: Turn) -> LostWork | None:
     commands = [each.text for each in subjects.items if each.kind == "command"]
     if len(commands) != 1:
         return None
-    root = turn.env.workspace.root
-    environment = turn.env.environments.build_for_model(os.environ)
+    root = turn.env.place.workspace.root
+    environment = turn.env.place.environments.build_for_model(os.environ)
     finding = asyncio.to_thread(find_lost_work, commands[0], root, environment)
     return await turn.interrupt.guard(finding)
 
@@ -39,7 +39,7 @@ async def is_work_of_user(lost: LostWork | None, turn: Turn) -> bool:
 def _is_all_own(lost: LostWork, turn: Turn) -> bool:
     """Whether each file is as the agent left it, and started as git has it."""
     root = lost.repository.top
-    workspace, blobs = turn.env.workspace, turn.env.blobs / "files"
+    workspace, blobs = turn.env.place.workspace, turn.env.place.blobs / "files"
     wanted = list[tuple[str, bytes]]()
     try:
         for each in lost.files:

@@ -13,9 +13,15 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.routes.routing_rules import examine_rules
 from yourtool.agent.routes.session_routes import Routes
-from yourtool.agent.session_environment import SessionEnvironment
+from yourtool.agent.session_environment import (
+    Place,
+    SessionEnvironment,
+    SessionRequests,
+    SessionSpending,
+    SessionUser,
+)
 from yourtool.agent.turn import loop
-from yourtool.agent.turn.turn import Turn, empty_turn_end
+from yourtool.agent.turn.turn import ProjectOffers, Turn, TurnCounts, TurnMeans, TurnPrompt
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.events.branches import BranchMerged
 from yourtool.events.catalog import AnyFact, message_of
@@ -182,14 +188,16 @@ class _Player:
         if recorded.route is not None:
             await self._record(recorded.route, parent=started.id)
         if not recorded.steps:
-            await self._record(empty_turn_end(is_cancelled=recorded.route is None))
+            unused, is_stopped = TurnCounts(), recorded.route is None
+            ended = unused.build_cancelled() if is_stopped else unused.build_completed()
+            await self._record(ended)
         else:
             self._model.begin(recorded)
             self._tools.begin(recorded.steps)
             turn = self._build_turn(recorded, started.id)
             await loop.run_turn(turn)
-            self.requests += turn.requests
-            self.tool_calls += turn.tool_calls
+            self.requests += turn.counts.requests
+            self.tool_calls += turn.counts.tool_calls
         self._record.turn_id = None
         added = [message_of(fact) for fact in self.log.facts[before:] if not is_silent(fact)]
         ids = sorted(message.id for message in added if message is not None)
@@ -207,20 +215,16 @@ class _Player:
             channel=Channel(self._record),
             interrupt=Interrupt(),
             env=env,
-            toolbox=self._tools.toolbox,
             model=replace(model, capabilities=_CAPABILITIES),
-            adapter=self._model,
-            routing=routing or _build_routing(model),
-            system=(),
-            build_situation=self._build_situation,
+            means=TurnMeans(
+                self._model, self._tools.toolbox, routing or _build_routing(model), effort=None
+            ),
+            prompt=TurnPrompt((), self._build_situation),
+            project=ProjectOffers(lambda: None, lambda: None, lambda _paths: ([], [])),
             reads=FileReads(),
-            effort=None,
-            find_trust_offer=lambda: None,
-            find_sandbox_offer=lambda: None,
-            find_instructions=lambda _paths: ([], []),
             root=root,
             parent=root,
-            repeated=UncountedCalls(),
+            counts=TurnCounts(repeated=UncountedCalls()),
         )
 
     def _build_situation(self) -> Message:
@@ -246,23 +250,24 @@ def _build_environment(
     estimates = RequestEstimates(catalogue, snapshot, ())
     no_rules = examine_rules(scratch / "routing.toml", workspace, str, None)
     return SessionEnvironment(
-        workspace=Workspace(workspace, (spill,)),
-        project=workspace,
-        registry=registry,
+        place=Place(
+            workspace=Workspace(workspace, (spill,)),
+            project=workspace,
+            spill=spill,
+            blobs=scratch / "blobs",
+            mask=Mask,
+        ),
+        user=SessionUser(_decline, interactive=False, steering=model.steer),
+        requests=SessionRequests(
+            registry=registry, estimates=estimates, context=ContextConfig(make_room_at=0)
+        ),
+        spending=SessionSpending(
+            limits=_LIMITS, prices=StoredPrices(paths.price_tables, catalogue)
+        ),
         routes=Routes(registry, Availability(), estimates, no_rules),
-        estimates=estimates,
         tools=snapshot,
         gate=Gate(RuleSet(), Mode.AUTO),
-        confirm=_decline,
-        steering=model.steer,
         hooks=ReplayedHooks(model),
-        limits=_LIMITS,
-        context=ContextConfig(make_room_at=0),
-        spill=spill,
-        blobs=scratch / "blobs",
-        mask=Mask,
-        prices=StoredPrices(paths.price_tables, catalogue),
-        interactive=False,
     )
 
 

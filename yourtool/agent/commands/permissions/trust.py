@@ -7,7 +7,6 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import server_prompts
 from yourtool.agent.commands.base import (
     Choice,
     Choose,
@@ -64,9 +63,7 @@ async def _continue(
     if choice in (_TRUST, _DECLINE):
         async for result in _store_answer(session, shown, choice):
             yield result
-        waiting = await runtime.tool_servers.renew(session.workspace)
-        server_prompts.use_servers(runtime.tool_servers.find(session.workspace))
-        for notice in waiting:
+        for notice in await runtime.tool_servers.renew(session.workspace):
             yield notice
     for each in shown.all_files:
         if each.name == choice:

@@ -16,7 +16,7 @@ from yourtool.agent.commands.base import (
     Section,
     SlashCommand,
 )
-from yourtool.agent.commands.permission_list import Permission, PermissionLister
+from yourtool.agent.commands.permissions.permission_list import Permission, PermissionLister
 from yourtool.agent.history.stored_decisions import find_last_uses
 from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.errors import ConfigError
