@@ -24,7 +24,14 @@ from textual.message import Message
 from yourtool.foundation.text import printable
 from yourtool.process.terminal_input.key_forms import parse_keyboard_flags
 from yourtool.process.terminal_input.reader import Reader
-from yourtool.process.terminal_modes import is_in_foreground
+from yourtool.process.terminal_modes import (
+    Settings,
+    get_settings,
+    has_job_control,
+    has_lost_terminal,
+    is_in_foreground,
+    set_settings,
+)
 from yourtool.tui.input.terminal_events import TerminalEvents
 from yourtool.tui.terminal.keyboard import SelectableEvent, read_items
 from yourtool.tui.terminal.terminal_background import parse_is_dark
@@ -45,6 +52,8 @@ BASIC_TERMINALS = ("", "dumb", "linux")
 """Values of TERM whose terminals print or ignore these sequences."""
 _MOUSE_ON = "\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h"
 _MOUSE_OFF = "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l"
+_MODES_ON = "\x1b[?25l\x1b[?1004h\x1b[?2004h\x1b[?7l\x1b[=5u"
+"""No cursor, reports of the focus, brackets around pastes, no line wrap, other forms of keys."""
 _REPAINT_SECONDS = 0.1
 """After the last change of the size."""
 
@@ -79,6 +88,8 @@ class OutputDriver(OutputFileDriver):
         self._has_mouse = mouse and "STY" not in os.environ
         self._owner = app
         self._is_suspended = False
+        self._settings: Settings | None = None
+        """Those of the terminal in the interface."""
         super().__init__(app, sys.__stdout__, mouse=self._has_mouse, **options)
         self._stop: Any = signal.getsignal(signal.SIGTSTP)
         self._continue: Any = signal.getsignal(signal.SIGCONT)
@@ -236,6 +247,7 @@ class OutputDriver(OutputFileDriver):
         super().start_application_mode()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGWINCH, self._report_size)
+        self._settings = get_settings()
 
     def _report_size(self) -> None:
         size = Size(*self.get_size())
@@ -256,12 +268,19 @@ class OutputDriver(OutputFileDriver):
         """Resume once, although both the shell and the supervisor send SIGCONT.
 
         In the background, stop again, because shells send nothing to a running program that they
-        move to the foreground. A Ctrl+C since the shell resumed the program, but before the
-        terminal was taken back, is a key like any other.
+        move to the foreground. After a stop without a signal that can be handled (SIGSTOP, a read
+        in the background), the shell has changed the terminal. A Ctrl+C since the shell resumed the
+        program, but before the terminal was taken back, is a key like any other.
         """
-        if self._is_suspended and not is_in_foreground():
-            os.kill(os.getpid(), signal.SIGSTOP)
+        if self._is_released and not self._is_suspended:
+            return  # a program of the user has the terminal
+        if not is_in_foreground():
+            if self._is_suspended or has_job_control():
+                os.kill(os.getpid(), signal.SIGSTOP)
             return
+        if not self._is_suspended and has_lost_terminal() and self._settings is not None:
+            set_settings(self._settings)
+            self.write(_ALTERNATE_SCREEN + _MODES_ON + (_MOUSE_ON if self._has_mouse else ""))
         if self._is_suspended:
             self._is_suspended = False
             self._continue(number, frame)
