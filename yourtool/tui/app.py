@@ -17,6 +17,7 @@ from textual.screen import Screen
 
 from yourtool.agent.commands import models
 from yourtool.errors import YourtoolError
+from yourtool.foundation.installed_files import RESTART, were_files_replaced
 from yourtool.foundation.threads import use_bounded_threads
 from yourtool.paths import resolve_paths
 from yourtool.process.memory import SHORTAGE, is_shortage
@@ -339,7 +340,7 @@ class YourtoolApp(SlowTerminalApp):
         """Return a text without a traceback, which is in the log."""
         _log.critical("the interface failed", exc_info=error)
         reason = SHORTAGE if is_shortage(error) else f"see {resolve_paths().log_file}"
-        return f"The program failed: {reason}."
+        return RESTART if were_files_replaced() else f"The program failed: {reason}."
 
     @work(group="open")
     async def _open_core(self) -> None:
