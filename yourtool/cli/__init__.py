@@ -188,7 +188,7 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         app.take_keys, app.shell_settings = take_keys, shell_settings
         if shows_early_prompt:
             app.replace_early_prompt()
-        app.run()
+        app.run(mouse=config.ui.mouse)
     if app.failed:
         os._exit(ExitCode.FAILED)  # skip cleanup: the parent process restores the terminal
     _print_last_words(app.last_words)

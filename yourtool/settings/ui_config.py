@@ -25,6 +25,13 @@ class UiConfig(Struct, frozen=True):
             " terminals without cursor movement."
         ),
     ] = False
+    mouse: Annotated[
+        bool,
+        Meta(
+            description="Use the mouse: the wheel scrolls and clicks open cards. Without it, the"
+            " terminal selects text as in the shell."
+        ),
+    ] = True
     reduced_motion: Annotated[bool, Meta(description="Show no animation and no spinner.")] = False
     enter_approves: Annotated[
         bool,
