@@ -253,3 +253,16 @@ def test_mouse_is_left_to_the_terminal_by_a_setting(work, home):
             terminal.say("/quit")
             assert terminal.end() == 0
     assert re.search(rb"\x1b\[\?100[0235]h", bytes(terminal.output)) is None
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_lines_are_drawn_in_ascii_where_the_encoding_has_no_others(work, home, encoding):
+    with ProviderServer([Reply("It is well.")]) as server:
+        env = {**home, **server.environment, "PYTHONIOENCODING": encoding}
+        with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
+            terminal.wait(READY, "\\+----")
+            terminal.say("hi")
+            terminal.wait("It is well")
+            assert "\\u25" not in terminal.text
+            terminal.say("/quit")
+            assert terminal.end() == 0

@@ -17,7 +17,9 @@ FileMentions: TypeAlias = Literal["attach", "mention"]
 class UiConfig(Struct, frozen=True):
     """The terminal interface."""
 
-    ascii: Annotated[bool, Meta(description="Draw lines and symbols in ASCII only.")] = False
+    ascii: Annotated[
+        bool, Meta(description="Draw lines and symbols in ASCII only, as always without UTF-8.")
+    ] = False
     linear: Annotated[
         bool,
         Meta(

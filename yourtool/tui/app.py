@@ -20,6 +20,7 @@ from yourtool.errors import YourtoolError
 from yourtool.foundation.installed_files import RESTART, were_files_replaced
 from yourtool.foundation.threads import use_bounded_threads
 from yourtool.paths import resolve_paths
+from yourtool.process.early_prompt.first_screen import output_encoding
 from yourtool.process.memory import SHORTAGE, is_shortage
 from yourtool.process.terminal_modes import has_job_control
 from yourtool.settings.ui_config import UiConfig
@@ -136,7 +137,7 @@ class YourtoolApp(SlowTerminalApp):
 
     def apply_settings(self, settings: UiConfig) -> None:
         """Apply the settings of the interface; call before `run`."""
-        if settings.ascii:
+        if settings.ascii or output_encoding() not in ("utf-8", ""):
             self._output_filters.append(AsciiFilter())
         if settings.reduced_motion:
             self.animation_level = "none"

@@ -37,12 +37,12 @@ _ESCAPE_SECONDS, _SURE_ESCAPE_SECONDS = 0.1, 0.5
 """Time after which Esc is a key; where the key has another form, so that Esc starts a sequence."""
 _SEQUENCE_SECONDS = 1.0
 """Time after which the rest of a sequence does not come."""
-_PASTE_SECONDS, _BURST_SECONDS = 1.5, 0.03
+_PASTE_SECONDS, _BURST_SECONDS = 1.5, 0.1
 """Quiet time that ends a paste whose end was lost, and one without brackets."""
 _CUT_SECONDS = 3.0
 """Time after which what follows is no part of a reply that was cut."""
-_FAST_CHARACTERS = 16
-"""Characters that nobody types at once: a line end soon after them was not typed either."""
+_FAST_CHARACTERS, _FAST_SECONDS = 16, 0.03
+"""Characters that nobody types at once: a line end so soon after them was not typed either."""
 
 
 class Reader:
@@ -79,13 +79,16 @@ class Reader:
         self._read_at = now
         if self._pasted is not None and _is_interrupt(text):
             items += self._end_paste()
+        if self._burst is not None and not self._rest and _is_plain(text):
+            self._burst.append(text)
+            return items
         found = self._read(text)
         before = list(found)
         while before and not _is_line_end(before[-1]):
             before.pop()
         is_fast = now < self._fast_until or _has_text(before)
         if sum(len(_get_typed(item)) for item in found) >= _FAST_CHARACTERS:
-            self._fast_until = now + _BURST_SECONDS
+            self._fast_until = now + _FAST_SECONDS
         if self._burst is not None or (before and is_fast):
             found = self._join_burst(found)
         return items + found
@@ -218,6 +221,10 @@ def _get_typed(item: Item) -> str:
         return item.source
     is_text = isinstance(item, Key) and (item.text == "\t" or item.text.isprintable())
     return item.text if is_text else ""
+
+
+def _is_plain(text: str) -> bool:
+    return text.replace("\r", "").replace("\n", "").replace("\t", "").isprintable()
 
 
 def _has_text(items: list[Item]) -> bool:
