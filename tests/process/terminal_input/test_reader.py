@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.doubling import LINEAR, growth
 from yourtool.process.terminal_input.items import Key, Paste, Reply, Text, Unknown, to_bytes
 from yourtool.process.terminal_input.reader import Reader
 
@@ -243,6 +244,19 @@ def test_keys_for_enter_and_tab_in_a_paste_are_its_text(enter):
 
 def test_late_end_of_a_paste_is_no_text():
     assert typed(read(END, "a")) == "a"
+
+
+def test_time_grows_with_the_length_of_a_paste_or_a_burst():
+    def feed(pieces):
+        reader = Reader()
+        for piece in pieces:
+            reader.feed(piece, 0.0)
+        return reader.tick(LATE)
+
+    line = b"The quick brown fox.\r" * 20
+    assert growth(feed, lambda size: [line] * size) < LINEAR
+    assert growth(feed, lambda size: [START.encode(), *[line + b"\x1b"] * size]) < LINEAR
+    assert growth(feed, lambda size: [b"\x1b]", *[b"0123456789"] * size]) < LINEAR
 
 
 # ── lines that were not typed ───────────────────────────────────────────────────────────────────

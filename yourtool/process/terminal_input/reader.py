@@ -31,7 +31,7 @@ from yourtool.process.terminal_input.sequences import (
     read_sequence,
 )
 
-_LONGEST = 65_536
+_LONGEST = 1_024
 """Characters of a sequence; the middle of a longer one is dropped."""
 _ESCAPE_SECONDS, _SURE_ESCAPE_SECONDS = 0.1, 0.5
 """Time after which Esc is a key; where the key has another form, so that Esc starts a sequence."""
