@@ -37,7 +37,7 @@ def keys_for_interface(
 
 
 def _check(typed: bytes) -> bytes:
-    """Return keys that nobody saw being typed: several lines are a paste."""
+    """Return keys whose times are not known; several lines become a paste."""
     reader = Reader()
     items = reader.feed_ahead(typed, 0.0, is_checked=False)
     return to_bytes(items) + reader.pending

@@ -1,4 +1,4 @@
-"""Imports after the files of the program were replaced.
+"""Imports after an upgrade.
 
 Modules are imported on first use. A package that was upgraded, moved or removed meanwhile would
 give the program modules of another version, or none: they are taken from the directories that were

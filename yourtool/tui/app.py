@@ -49,7 +49,6 @@ from yourtool.tui.screens.urgent_painting import TypingField
 from yourtool.tui.terminal.clipboard import Clipboard, get_copied_part
 from yourtool.tui.terminal.slow_terminal_app import SlowTerminalApp
 from yourtool.tui.terminal.terminal import (
-    BackgroundReported,
     OutputDriver,
     get_directory_name,
     notification_sequence,
@@ -57,7 +56,7 @@ from yourtool.tui.terminal.terminal import (
     save_title_sequence,
     set_title_sequence,
 )
-from yourtool.tui.terminal.terminal_background import get_query
+from yourtool.tui.terminal.terminal_background import BackgroundReported, get_query
 from yourtool.tui.textual_internals.app import run_binding
 from yourtool.tui.theme.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.theme.output_filter import SanitizeFilter

@@ -5,8 +5,8 @@ import pytest
 from tests.tui.fakes import FakeRuntime, FakeSession
 from tests.tui.pilot_helpers import say, settle, until
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.terminal.terminal import BackgroundReported
 from yourtool.tui.terminal.terminal_background import (
+    BackgroundReported,
     get_query,
     is_dark_by_environment,
     parse_is_dark,

@@ -43,7 +43,7 @@ def set_up(*, interrupts: bool) -> tuple[bytes, bytes]:
 
 
 def read_buffered() -> bytes:
-    """Return what the terminal has received and nobody has read."""
+    """Return what the terminal has received and no program has read."""
     typed = b""
     while size := struct.unpack("i", fcntl.ioctl(0, termios.FIONREAD, bytes(4)))[0]:
         typed += os.read(0, size)

@@ -79,7 +79,7 @@ class Focus(Item):
 
 
 class Reply(Item):
-    """An answer of the terminal, whoever asked."""
+    """An answer of the terminal, also to another program."""
 
     __slots__ = ()
 

@@ -5,7 +5,7 @@ terminal, or unknown. Replies and what is unknown never become text, and no inpu
 
 A terminal brackets a paste: DECSET 2004,
 https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-Bracketed-Paste-Mode. Where it does not,
-lines that arrive in one piece are a paste too, because nobody types them at once.
+lines that arrive in one piece are a paste too, which are not typed so fast.
 """
 
 from codecs import getincrementaldecoder
@@ -42,7 +42,7 @@ _PASTE_SECONDS, _BURST_SECONDS = 1.5, 0.1
 _CUT_SECONDS = 3.0
 """Time after which what follows is no part of a reply that was cut."""
 _FAST_CHARACTERS, _FAST_SECONDS = 16, 0.03
-"""Characters that nobody types at once: a line end so soon after them was not typed either."""
+"""More characters than are typed at once; a line end so soon after them was not typed either."""
 
 
 class Reader:

@@ -1,4 +1,4 @@
-"""Events of Textual for the input of a terminal."""
+"""Textual events of terminal input."""
 
 from collections.abc import Callable, Iterable, Iterator
 

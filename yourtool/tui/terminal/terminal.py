@@ -34,7 +34,7 @@ from yourtool.process.terminal_modes import (
 )
 from yourtool.tui.input.terminal_events import TerminalEvents
 from yourtool.tui.terminal.keyboard import SelectableEvent, read_items
-from yourtool.tui.terminal.terminal_background import parse_is_dark
+from yourtool.tui.terminal.terminal_background import BackgroundReported, parse_is_dark
 from yourtool.tui.textual_internals.driver import TEXTUAL_KEYBOARD, OutputFileDriver
 
 _SLICE, _SLICE_SECONDS = 20, 0.01
@@ -56,14 +56,6 @@ _MODES_ON = "\x1b[?25l\x1b[?1004h\x1b[?2004h\x1b[?7l\x1b[=5u"
 """No cursor, reports of the focus, brackets around pastes, no line wrap, other forms of keys."""
 _REPAINT_SECONDS = 0.1
 """After the last change of the size."""
-
-
-class BackgroundReported(Message):
-    """Posted when the terminal has reported its background."""
-
-    def __init__(self, is_dark: bool) -> None:
-        super().__init__()
-        self.is_dark = is_dark
 
 
 _MAX_WAITING = 12
@@ -89,7 +81,7 @@ class OutputDriver(OutputFileDriver):
         self._owner = app
         self._is_suspended = False
         self._settings: Settings | None = None
-        """Those of the terminal in the interface."""
+        """Those of the terminal while the interface has it."""
         super().__init__(app, sys.__stdout__, mouse=self._has_mouse, **options)
         self._stop: Any = signal.getsignal(signal.SIGTSTP)
         self._continue: Any = signal.getsignal(signal.SIGCONT)
@@ -227,7 +219,7 @@ class OutputDriver(OutputFileDriver):
         Its settings are those of the shell until it is taken back: Ctrl+C sends a signal that
         would end this program.
         """
-        self._is_interrupted = False
+        self._is_interrupted, self._settings = False, None
         self._interrupt_handler = signal.signal(signal.SIGINT, self._note_interrupt)
         super().suspend_application_mode()
         self._is_released = True
@@ -278,7 +270,7 @@ class OutputDriver(OutputFileDriver):
             if self._is_suspended or has_job_control():
                 os.kill(os.getpid(), signal.SIGSTOP)
             return
-        if not self._is_suspended and has_lost_terminal() and self._settings is not None:
+        if self._settings is not None and has_lost_terminal():
             set_settings(self._settings)
             self.write(_ALTERNATE_SCREEN + _MODES_ON + (_MOUSE_ON if self._has_mouse else ""))
         if self._is_suspended:

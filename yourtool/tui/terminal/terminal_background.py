@@ -7,10 +7,20 @@ Some terminals reply late or never, so nothing waits for the reply.
 import re
 from collections.abc import Mapping
 
+from textual.message import Message
+
 _QUERY = "\x1b]11;?\x07"
 _REPLY = re.compile(r"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})\b")
 _WITHOUT_COLORS = ("", "dumb", "linux", "vt100", "vt102", "vt220")
 """Values of TERM whose terminals print the query or have no colours."""
+
+
+class BackgroundReported(Message):
+    """Posted when the terminal has reported its background."""
+
+    def __init__(self, is_dark: bool) -> None:
+        super().__init__()
+        self.is_dark = is_dark
 
 
 def get_query(environ: Mapping[str, str]) -> str:
