@@ -17,7 +17,7 @@ from yourtool.process.early_prompt.line_editor import (
 from yourtool.process.terminal_input.reader import Reader
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.input.drafts import Draft, should_fold
-from yourtool.tui.input.terminal_events import TerminalEvents
+from yourtool.tui.terminal.terminal_events import TerminalEvents
 
 LEFT, RIGHT, HOME, END, DELETE, BACKSPACE = (
     "\x1b[D", "\x1b[C", "\x1b[H", "\x1b[F", "\x1b[3~", "\x7f"

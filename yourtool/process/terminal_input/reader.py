@@ -219,8 +219,9 @@ def _get_typed(item: Item) -> str:
         return item.source if item.source in ("\r", "\n") else "\n"
     if isinstance(item, Text):
         return item.source
-    is_text = isinstance(item, Key) and (item.text == "\t" or item.text.isprintable())
-    return item.text if is_text else ""
+    if isinstance(item, Key) and (item.text == "\t" or item.text.isprintable()):
+        return item.text
+    return ""
 
 
 def _is_plain(text: str) -> bool:

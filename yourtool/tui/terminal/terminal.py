@@ -32,9 +32,9 @@ from yourtool.process.terminal_modes import (
     is_in_foreground,
     set_settings,
 )
-from yourtool.tui.input.terminal_events import TerminalEvents
 from yourtool.tui.terminal.keyboard import SelectableEvent, read_items
 from yourtool.tui.terminal.terminal_background import BackgroundReported, parse_is_dark
+from yourtool.tui.terminal.terminal_events import TerminalEvents
 from yourtool.tui.textual_internals.driver import TEXTUAL_KEYBOARD, OutputFileDriver
 
 _SLICE, _SLICE_SECONDS = 20, 0.01

@@ -5,7 +5,7 @@ from textual import events
 from textual.messages import TerminalSupportsSynchronizedOutput
 
 from yourtool.process.terminal_input.reader import Reader
-from yourtool.tui.input.terminal_events import TerminalEvents
+from yourtool.tui.terminal.terminal_events import TerminalEvents
 
 
 def build(sent):
