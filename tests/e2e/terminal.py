@@ -121,7 +121,7 @@ class Terminal:
 
     def _wait_until_read(self) -> None:
         """Wait until the program has read all keys, and for the moment until the next one."""
-        for _ in range(50):
+        for _ in range(250):
             self.read(0.02)
             if not self._count_unread():
                 break
