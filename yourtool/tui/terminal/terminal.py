@@ -27,7 +27,6 @@ from yourtool.process.terminal_input.reader import Reader
 from yourtool.process.terminal_modes import (
     Settings,
     get_settings,
-    has_job_control,
     has_lost_terminal,
     is_in_foreground,
     set_settings,
@@ -267,7 +266,7 @@ class OutputDriver(OutputFileDriver):
         if self._is_released and not self._is_suspended:
             return  # a program of the user has the terminal
         if not is_in_foreground():
-            if self._is_suspended or has_job_control():
+            if self._is_suspended:
                 os.kill(os.getpid(), signal.SIGSTOP)
             return
         if self._settings is not None and has_lost_terminal():
