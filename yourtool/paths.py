@@ -7,12 +7,14 @@ and the platform's directories (platformdirs) contain the rest.
 import os
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 from platformdirs import PlatformDirs
 
 from yourtool.errors import UsageError
 from yourtool.foundation.files import is_directory
+from yourtool.foundation.text import encodable
 
 
 class Paths(Struct, frozen=True):
@@ -137,3 +139,15 @@ def shipped_directory(kind: str) -> Path:
     package = Path(__file__).parent
     installed = package / "data" / kind
     return installed if is_directory(installed) else package.parent / kind
+
+
+def to_stored_path(path: Path) -> str:
+    """Return a path as text that can be stored: as a URI if its name is not UTF-8."""
+    text = str(path)
+    return text if encodable(text) == text else path.as_uri()
+
+
+def from_stored_path(stored: str) -> Path:
+    """Return the path of `to_stored_path`."""
+    scheme, is_uri, name = stored.partition("file://")
+    return Path(os.fsdecode(unquote_to_bytes(name)) if is_uri and not scheme else stored)

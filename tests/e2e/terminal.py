@@ -1,8 +1,11 @@
 """A simulated person at a real pseudo-terminal: a screen and typed keys."""
 
+import fcntl
 import os
 import re
+import struct
 import sys
+import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +19,15 @@ from tests.sandbox_here import get_variables
 
 ROOT = Path(__file__).parents[2]
 YOURTOOL = (sys.executable, "-P", "-m", "yourtool")
+_ENTERS = re.compile(r"(\x1b\[200~.*?\x1b\[201~|\r)", re.DOTALL)
+"""A paste, in which a line end is no key, or Enter."""
+_NUMBER_OF_TERMINAL = 0x80045430
+"""TIOCGPTN of Linux."""
 _WATCHED = (*YOURTOOL[:3], "tests.e2e.watched")
+
+
+def _get_number(descriptor: int, request: int) -> int:
+    return struct.unpack("i", fcntl.ioctl(descriptor, request, bytes(4)))[0]
 
 
 def _is_true(sign: str | Callable[[str], bool], screen: str) -> bool:
@@ -106,8 +117,33 @@ class Terminal:
         raise AssertionError(f"never saw {missing!r} on\n{self.text}")
 
     def send(self, keys: str | bytes) -> None:
-        """Press keys."""
-        self.process.send(keys)
+        """Press keys, each Enter once the program has read what is before it.
+
+        Bytes are written at once, as a terminal without bracketed paste pastes them.
+        """
+        for part in _ENTERS.split(keys) if isinstance(keys, str) else (keys,):
+            if part == "\r":
+                self._wait_until_read()
+            self.process.send(part)
+
+    def _wait_until_read(self) -> None:
+        """Wait until the program has read all keys, and for the moment until the next one."""
+        for _ in range(250):
+            self.read(0.02)
+            if not self._count_unread():
+                break
+        self.read(0.03)
+
+    def _count_unread(self) -> int:
+        try:
+            number = _get_number(self.process.fileno(), _NUMBER_OF_TERMINAL)
+            terminal = os.open(f"/dev/pts/{number}", os.O_RDONLY | os.O_NOCTTY)
+        except OSError:  # the program has ended
+            return 0
+        try:
+            return _get_number(terminal, termios.FIONREAD)
+        finally:
+            os.close(terminal)
 
     def say(self, text: str) -> None:
         """Type a line, see it, and press Enter."""

@@ -164,6 +164,30 @@ def test_program_in_the_background_stops_until_fg_shows_it_again(work, home):
         terminal.wait("left with 0")
 
 
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP])
+@pytest.mark.parametrize("types_in_shell", [True, False])
+def test_fg_after_a_stop_from_outside_takes_the_terminal_back(work, home, number, types_in_shell):
+    env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
+    with (
+        ProviderServer([Reply("One is done.")]) as server,
+        Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal,
+    ):
+        open_in_shell(terminal)
+        [supervisor] = children(terminal.process.pid)
+        os.kill(supervisor, number)
+        terminal.wait("Stopped")
+        if types_in_shell:
+            terminal.send("echo the shell $((40 + 2)) works\r")
+            terminal.wait("the shell 42 works")
+        terminal.screen.reset()
+        terminal.send("fg; echo left with $?\r")
+        terminal.wait("Say what to do", "Shift.Tab mode")
+        terminal.say("hello")
+        terminal.wait("One is done")
+        terminal.say("/quit")
+        terminal.wait("left with 0")
+
+
 def test_shell_gets_its_terminal_back_when_the_supervisor_is_killed(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (

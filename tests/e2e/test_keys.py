@@ -122,3 +122,44 @@ def cursor_in_prompt(terminal):
     cursor = terminal.screen.cursor
     row = terminal.text.splitlines()[cursor.y]
     return cursor.x - len("│ ") if row.startswith("│ ") else -1
+
+
+def test_lines_without_the_marks_of_a_paste_send_run_and_answer_nothing(work, home):
+    calls = [("write_file", {"path": "new.txt", "content": "one\n"})]
+    with (
+        ProviderServer([Reply("First.", calls), Reply("It is well.")]) as server,
+        opened(server, work, home) as terminal,
+    ):
+        terminal.wait("sonnet", r"\? keys")
+        for lines, last in (
+            (b"first\rsecond\rthird", "third"),
+            (b"look\r\n!touch pasted\r\nnext", "next"),
+            (b"!touch pasted\r", "!touch pasted"),
+        ):
+            terminal.send(lines)
+            terminal.wait(f"│ {last} ")
+            assert not server.requests
+            terminal.send("\x03")
+            terminal.wait("Say what to do|again")
+        terminal.say("go")
+        terminal.wait("Create `")
+        terminal.read(1.2)
+        terminal.send(b"a\r")
+        terminal.wait("│ a ")
+        assert not (work / "new.txt").exists()
+        terminal.send("\x7f\x7f")
+        terminal.wait(lambda screen: "│ a " not in screen)
+        terminal.answer("a")
+        terminal.wait("It is well")
+    assert not (work / "pasted").exists()
+
+
+def test_key_after_a_paste_of_ten_megabytes_is_shown(work, home):
+    with (
+        ProviderServer() as server,
+        opened(server, work, home) as terminal,
+    ):
+        terminal.wait("sonnet", r"\? keys")
+        terminal.paste("The quick brown fox jumps over the lazy dog.\r" * 230_000)
+        terminal.send("next")
+        terminal.wait("Pasted text #1", "next")

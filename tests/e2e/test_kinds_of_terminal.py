@@ -4,6 +4,7 @@ import json
 import re
 import time
 from itertools import cycle, islice
+from pathlib import Path
 
 import pytest
 
@@ -228,3 +229,29 @@ def test_colours_are_switched_off_by_option_and_variable(
         terminal.send("\x04")
         assert terminal.end() == 0
     assert bool(colours(terminal.output)) == has_colours
+
+
+def test_mouse_is_left_to_the_terminal_by_a_setting(work, home):
+    config = Path(home["YOURTOOL_HOME"], "config.toml")
+    config.parent.mkdir(exist_ok=True)
+    config.write_text("[ui]\nmouse = false\n")
+    with ProviderServer() as server:
+        env = {**home, **server.environment}
+        with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
+            terminal.wait(READY)
+            terminal.say("/quit")
+            assert terminal.end() == 0
+    assert re.search(rb"\x1b\[\?100[0235]h", bytes(terminal.output)) is None
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_lines_are_drawn_in_ascii_where_the_encoding_has_no_others(work, home, encoding):
+    with ProviderServer([Reply("It is well.")]) as server:
+        env = {**home, **server.environment, "PYTHONIOENCODING": encoding}
+        with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
+            terminal.wait(READY, "\\+----")
+            terminal.say("hi")
+            terminal.wait("It is well")
+            assert "\\u25" not in terminal.text
+            terminal.say("/quit")
+            assert terminal.end() == 0

@@ -13,15 +13,15 @@ import sys
 
 from yourtool.tui.terminal import terminal
 
-read = terminal.read_keys
+read = terminal.read_items
 
-def read_keys(*arguments):
-    for event in read(*arguments):
-        if getattr(event, "key", "") == "x":
+def read_items(*arguments):
+    for items in read(*arguments):
+        if any(item.source == "x" for item in items):
             raise MemoryError
-        yield event
+        yield items
 
-terminal.read_keys = read_keys
+terminal.read_items = read_items
 sys.argv[0] = "yourtool"
 from yourtool.__main__ import main
 

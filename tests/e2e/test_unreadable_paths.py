@@ -211,3 +211,15 @@ def test_session_survives_the_removal_of_its_working_directory(program, work, ho
         terminal.wait(lambda _: "— Gone".encode() in terminal.output)
         terminal.say("/quit")
         assert terminal.end() == 0
+
+
+def test_message_is_sent_in_a_directory_whose_name_is_not_utf_8(work, home):
+    folder = os.fsencode(work) + b"/d\xe9r"
+    Path(os.fsdecode(folder)).mkdir()
+    with ProviderServer([Reply("First."), Reply("Second.")]) as server:
+        env = {**os.environ, **home, **server.environment, "PYTHONPATH": str(ROOT)}
+        for options, said in (((), b"First."), (("-c",), b"Second.")):
+            command = (*YOURTOOL, *options, "-p", "hello")
+            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False)
+            assert (done.returncode, done.stdout.strip()) == (0, said), done.stderr
+        assert "First." in str(server.requests[-1][1]), "the session was continued"

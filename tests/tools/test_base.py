@@ -1,4 +1,6 @@
 import asyncio
+import subprocess
+import sys
 import threading
 from typing import Annotated
 
@@ -11,6 +13,7 @@ from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
 from yourtool.foundation.masking import Mask
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
+from yourtool.tools.builtin import default_toolbox
 
 
 class Part(Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,3 +139,13 @@ async def test_cancelled_work_is_signalled_and_awaited(context):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert finished == [True]
+
+
+def test_tools_have_their_descriptions_although_the_interpreter_removes_docstrings():
+    show = (
+        "from yourtool.tools.builtin import default_toolbox as box;"
+        "print([each.description for each in box().definitions])"
+    )
+    command = (sys.executable, "-OO", "-c", show)
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == str([each.description for each in default_toolbox().definitions])

@@ -18,7 +18,7 @@ from yourtool.tui.input.drafts import Draft
 from yourtool.tui.input.prompt_history import history_choices
 from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.picker import Picker
-from yourtool.tui.terminal.terminal import BackgroundReported
+from yourtool.tui.terminal.terminal_background import BackgroundReported
 from yourtool.tui.theme import themes
 from yourtool.tui.theme.themes import load_themes
 

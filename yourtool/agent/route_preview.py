@@ -4,7 +4,6 @@ It covers a prompt in a new session and a swap in a stored one. Nothing is sent 
 """
 
 import asyncio
-from pathlib import Path
 
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentions import parse_address
@@ -14,6 +13,7 @@ from yourtool.agent.session.preflight import Preflight, Preflights, PreflightSet
 from yourtool.events.turns import RouteDecided
 from yourtool.ids import new_id
 from yourtool.messages.message import PromptMessage, now
+from yourtool.paths import from_stored_path
 from yourtool.providers.base import FileRoots
 from yourtool.settings.config import Problem
 from yourtool.store.base import resolve_id
@@ -71,7 +71,7 @@ async def examine_swap(runtime: Runtime, prefix: str, name: str) -> Preflight:
     """
     state, config = State(), runtime.config
     await runtime.store.replay(await resolve_id(runtime.store, prefix), state.apply)
-    workspace = Path(state.workspace_path)
+    workspace = from_stored_path(state.workspace_path)
     estimates = runtime.build_estimates(workspace, ToolSnapshot(default_toolbox()))
     routes = await runtime.build_routes(workspace, estimates)
     await routes.load_description(runtime.catalogue.resolve(name))

@@ -48,7 +48,7 @@ from yourtool.events.sessions import (
 from yourtool.foundation.amounts import Spending
 from yourtool.ids import new_session_id
 from yourtool.models import Model
-from yourtool.paths import Paths, own_directories
+from yourtool.paths import Paths, from_stored_path, own_directories, to_stored_path
 from yourtool.permissions.gate import Gate
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.catalogue.agents import add_agents
@@ -148,7 +148,7 @@ class Runtime:
         env = await self._build_environment(session_id, files, tools, confirm, ToolIdMap())
         env.place.project = project
         created = SessionCreated(
-            workspace_path=str(workspace),
+            workspace_path=to_stored_path(workspace),
             workspace_hash=workspace_hash(workspace),
             initial_active_model=chosen.id if chosen else None,
             routing_policy_version=env.routes.rules.policy.version,
@@ -164,7 +164,7 @@ class Runtime:
         )
         plan.share_with(env)
         created = SessionCreated(
-            workspace_path=str(root),
+            workspace_path=to_stored_path(root),
             workspace_hash=workspace_hash(root),
             routing_policy_version=env.routes.rules.policy.version,
             parent_session_id=plan.parent_session_id,
@@ -213,7 +213,7 @@ class Runtime:
             tool_ids = ToolIdMap(await self.store.provider_call_ids(session_id))
             state, unread = await load_state(self.store, session_id)
             self._warnings += [describe_unread(session_id, unread)] if unread else []
-            root = workspace or Path(state.workspace_path)
+            root = workspace or from_stored_path(state.workspace_path)
             if not await asyncio.to_thread(os.path.isdir, root):
                 raise UsageError(
                     f"The workspace of session `{session_id}`, `{root}`, no longer exists."
@@ -246,7 +246,7 @@ class Runtime:
         """Return the last session of the workspace, including demo sessions in copies of it."""
         workspace = self.options.workspace
         copies = await asyncio.to_thread(find_scratch_copies, workspace, self.paths.scratch)
-        return await self.store.last_used(*map(str, (workspace, *copies)))
+        return await self.store.last_used(*map(to_stored_path, (workspace, *copies)))
 
     def mask_keys(self, text: str) -> str:
         """Return `text` with every known key masked; blocks on the file system."""

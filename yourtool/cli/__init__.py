@@ -24,6 +24,7 @@ from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.logfile import log_to_file
 from yourtool.cli.typed_keys import keys_for_interface
 from yourtool.errors import UsageError, YourtoolError
+from yourtool.foundation.installed_files import watch_files
 from yourtool.foundation.text import printable
 from yourtool.paths import Paths, require_data_directory, resolve_paths
 from yourtool.process import prctl
@@ -167,6 +168,7 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
             ' or use `yourtool -p "PROMPT"`, which prints plain text'
         )
     require_data_directory(paths)
+    watch_files(str(Path(__file__).parents[1]))
     sys.setswitchinterval(_SWITCH_SECONDS)
     shows_early_prompt = handover is not None and handover.is_open
     with keys_for_interface(handover) as (take_keys, shell_settings):
@@ -186,7 +188,7 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         app.take_keys, app.shell_settings = take_keys, shell_settings
         if shows_early_prompt:
             app.replace_early_prompt()
-        app.run()
+        app.run(mouse=config.ui.mouse)
     if app.failed:
         os._exit(ExitCode.FAILED)  # skip cleanup: the parent process restores the terminal
     _print_last_words(app.last_words)

@@ -6,7 +6,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
 from yourtool.process.early_prompt.handover import Handover
-from yourtool.process.early_prompt.typing_ahead import PASTES_OFF, PASTES_ON, set_up
+from yourtool.process.early_prompt.typing_ahead import (
+    PASTES_OFF,
+    PASTES_ON,
+    read_buffered,
+    set_up,
+)
+from yourtool.process.terminal_input.items import to_bytes
+from yourtool.process.terminal_input.reader import Reader
 from yourtool.process.terminal_modes import Settings, set_settings
 
 
@@ -21,12 +28,19 @@ def keys_for_interface(
     if handover is None or not handover.is_open:
         saved = termios.tcgetattr(0)
         with collect_typeahead() as typed:
-            yield lambda: typed, saved
+            yield lambda: _check(typed + read_buffered()), saved
         return
     try:
         yield handover.take_keys, handover.saved
     finally:
         handover.restore()
+
+
+def _check(typed: bytes) -> bytes:
+    """Return keys whose times are not known; several lines become a paste."""
+    reader = Reader()
+    items = reader.feed_ahead(typed, 0.0, is_checked=False)
+    return to_bytes(items) + reader.pending
 
 
 @contextmanager

@@ -266,8 +266,11 @@ def _read(file: str) -> bytes:
 
 
 def stop() -> None:
-    """Stop this process."""
-    os.kill(os.getpid(), signal.SIGSTOP)
+    """Stop this process, unless a SIGCONT that it blocks has come since its child stopped."""
+    if signal.SIGCONT not in signal.sigpending():
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if signal.SIGCONT in signal.sigpending():
+        signal.sigwait({signal.SIGCONT})
 
 
 def close_standard_streams() -> None:

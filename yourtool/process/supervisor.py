@@ -52,7 +52,7 @@ def run_supervised(run: Callable[[], int], early_prompt: EarlyPrompt | None = No
     saved = get_settings() if os.isatty(0) and os.isatty(1) else None
     report_read, report_write = os.pipe()
     parent_alive, parent_end = os.pipe()
-    signals = Signals(FORWARDED)
+    signals = Signals((*FORWARDED, signal.SIGCONT))
     group = os.getpgrp()
     child = fork_guardian()
     if child is None:

@@ -40,6 +40,19 @@ def reads_ctrl_c(settings: Settings) -> bool:
     return not flags & termios.ISIG
 
 
+def has_lost_terminal() -> bool:
+    """Return whether another program has set the terminal to edit lines."""
+    settings = get_settings()
+    return settings is not None and reads_lines(settings)
+
+
+def reads_lines(settings: Settings) -> bool:
+    """Return whether the terminal passes on lines and not keys."""
+    flags = settings[3]
+    assert isinstance(flags, int), "the fourth value has the local modes"
+    return bool(flags & termios.ICANON)
+
+
 def restore(saved: Settings) -> None:
     """Reset all modes, and restore saved settings."""
     try:

@@ -21,7 +21,9 @@ EnterKey: TypeAlias = Literal["steer", "queue"]
 class UiConfig(Struct, frozen=True):
     """The terminal interface."""
 
-    ascii: Annotated[bool, Meta(description="Draw lines and symbols in ASCII only.")] = False
+    ascii: Annotated[
+        bool, Meta(description="Draw lines and symbols in ASCII only, as always without UTF-8.")
+    ] = False
     linear: Annotated[
         bool,
         Meta(
@@ -29,6 +31,13 @@ class UiConfig(Struct, frozen=True):
             " terminals without cursor movement."
         ),
     ] = False
+    mouse: Annotated[
+        bool,
+        Meta(
+            description="Use the mouse: the wheel scrolls and clicks open cards. Without it, the"
+            " terminal selects text as in the shell."
+        ),
+    ] = True
     reduced_motion: Annotated[bool, Meta(description="Show no animation and no spinner.")] = False
     enter: Annotated[
         EnterKey,

@@ -47,6 +47,7 @@ from yourtool.ids import is_ulid, new_id, new_session_id, new_tool_use_id
 from yourtool.messages.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Message, now
 from yourtool.messages.metadata import ReplyMetadata, ResultMetadata
+from yourtool.paths import to_stored_path
 from yourtool.store.base import SessionStore
 from yourtool.store.texts import hash_text
 
@@ -135,7 +136,7 @@ async def import_session(
     assert isinstance(created, SessionCreated), "checked by require_complete"
     here = replace(
         as_own_session(created),
-        workspace_path=str(workspace),
+        workspace_path=to_stored_path(workspace),
         workspace_hash=workspace_hash(workspace),
     )
     imported = SessionImported(
@@ -215,7 +216,7 @@ def as_own_session(created: SessionCreated) -> SessionCreated:
 
 def workspace_hash(workspace: Path) -> str:
     """Return the SHA-256 of a path, used where the path itself must not appear."""
-    return hash_text(str(workspace))
+    return hash_text(to_stored_path(workspace))
 
 
 def count_losses(losses: Counter[str]) -> tuple[str, ...]:

@@ -5,8 +5,11 @@ the model, and the return value is text or a `ToolOutput`. Tools are independent
 sessions, events and widgets.
 """
 
+import ast
 import asyncio
 import inspect
+import sys
+import textwrap
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -303,7 +306,7 @@ def tool(
                 f"the schema of `{function.__name__}` is not accepted by every provider:"
                 f" {'; '.join(problems)}"
             )
-        if not (description := inspect.getdoc(function)):
+        if not (description := _get_docstring(function)):
             raise ToolRegistrationError(
                 f"`{function.__name__}` has no description: add a docstring"
             )
@@ -319,6 +322,14 @@ def tool(
         return StructTool(definition, arguments, function, preview, command or host)
 
     return decorate
+
+
+def _get_docstring(function: Callable[..., Any]) -> str | None:
+    """Return the docstring of a function, from its source if `python -OO` has removed it."""
+    if sys.flags.optimize < 2:
+        return inspect.getdoc(function)
+    [definition] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    return ast.get_docstring(cast("ast.AsyncFunctionDef", definition))
 
 
 def storable_output(output: str | ToolOutput, mask: Mask) -> ToolOutput:

@@ -17,8 +17,10 @@ from textual.screen import Screen
 
 from yourtool.agent.commands import models
 from yourtool.errors import YourtoolError
+from yourtool.foundation.installed_files import RESTART, were_files_replaced
 from yourtool.foundation.threads import use_bounded_threads
 from yourtool.paths import resolve_paths
+from yourtool.process.early_prompt.first_screen import output_encoding
 from yourtool.process.memory import SHORTAGE, is_shortage
 from yourtool.process.terminal_modes import has_job_control
 from yourtool.settings.ui_config import UiConfig
@@ -47,7 +49,6 @@ from yourtool.tui.screens.urgent_painting import TypingField
 from yourtool.tui.terminal.clipboard import Clipboard, get_copied_part
 from yourtool.tui.terminal.slow_terminal_app import SlowTerminalApp
 from yourtool.tui.terminal.terminal import (
-    BackgroundReported,
     OutputDriver,
     get_directory_name,
     notification_sequence,
@@ -55,7 +56,7 @@ from yourtool.tui.terminal.terminal import (
     save_title_sequence,
     set_title_sequence,
 )
-from yourtool.tui.terminal.terminal_background import get_query
+from yourtool.tui.terminal.terminal_background import BackgroundReported, get_query
 from yourtool.tui.textual_internals.app import run_binding
 from yourtool.tui.theme.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.theme.output_filter import SanitizeFilter
@@ -135,7 +136,7 @@ class YourtoolApp(SlowTerminalApp):
 
     def apply_settings(self, settings: UiConfig) -> None:
         """Apply the settings of the interface; call before `run`."""
-        if settings.ascii:
+        if settings.ascii or output_encoding() not in ("utf-8", ""):
             self._output_filters.append(AsciiFilter())
         if settings.reduced_motion:
             self.animation_level = "none"
@@ -340,7 +341,7 @@ class YourtoolApp(SlowTerminalApp):
         """Return a text without a traceback, which is in the log."""
         _log.critical("the interface failed", exc_info=error)
         reason = SHORTAGE if is_shortage(error) else f"see {resolve_paths().log_file}"
-        return f"The program failed: {reason}."
+        return RESTART if were_files_replaced() else f"The program failed: {reason}."
 
     @work(group="open")
     async def _open_core(self) -> None:

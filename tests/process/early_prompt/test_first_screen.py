@@ -11,6 +11,8 @@ from yourtool.process.early_prompt.first_screen import (
     load_first_screen,
 )
 from yourtool.process.early_prompt.line_editor import LineEditor
+from yourtool.process.terminal_input.items import Paste
+from yourtool.process.terminal_input.reader import Reader
 
 SCREEN = FirstScreen(
     place=(1, 1),
@@ -84,7 +86,7 @@ def test_the_directory_is_that_of_the_program(monkeypatch, root, cache):
 
 def rows_with(keys):
     editor = LineEditor(SCREEN.width + 10, SCREEN.max_rows)
-    editor.feed(keys.encode())
+    editor.feed(Reader().feed_ahead(keys.encode(), 0.0, is_checked=True))
     return [
         row.replace("\x1b[m", "").replace("<text>", "").replace("<cursor>", "_")
         for row in SCREEN.rows_with(editor)
@@ -104,7 +106,7 @@ def test_the_prompt_grows_upwards():
 
 def test_text_that_is_too_long_after_a_resize_shows_its_end():
     editor = LineEditor(4, 9)
-    editor.feed(b"a\nb\nc\nd\ne\nf")
+    editor.feed([Paste(lines := "a\nb\nc\nd\ne\nf", lines)])
     editor.resize(4, SCREEN.max_rows)
     screen = FirstScreen(
         place=(3, 0), width=4, max_rows=3, styles=("", "", "", ""), rows=("1", "2", "3", "4", "5")

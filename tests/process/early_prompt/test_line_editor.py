@@ -6,7 +6,6 @@ import random
 
 import pytest
 from rich.cells import cell_len
-from textual._xterm_parser import XTermParser
 
 from tests.tui.pilot_helpers import settle
 from yourtool.process.early_prompt.line_editor import (
@@ -15,8 +14,10 @@ from yourtool.process.early_prompt.line_editor import (
     LineEditor,
     cell_width,
 )
+from yourtool.process.terminal_input.reader import Reader
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.input.drafts import Draft, should_fold
+from yourtool.tui.terminal.terminal_events import TerminalEvents
 
 LEFT, RIGHT, HOME, END, DELETE, BACKSPACE = (
     "\x1b[D", "\x1b[C", "\x1b[H", "\x1b[F", "\x1b[3~", "\x7f"
@@ -34,9 +35,10 @@ def home(tmp_path, monkeypatch):
 
 
 def edited(*keys, size=PROMPT):
-    editor = LineEditor(*size)
+    editor, reader = LineEditor(*size), Reader()
     for key in keys:
-        editor.feed(key if isinstance(key, bytes) else key.encode())
+        typed = key if isinstance(key, bytes) else key.encode()
+        editor.feed(reader.feed_ahead(typed, 0.0, is_checked=True))
     return editor
 
 
@@ -46,8 +48,12 @@ def random_keys(chance):
     return [chance.choice(kind) for kind in kinds]
 
 
+def read(key):
+    return Reader().feed_ahead(key.encode(), 0.0, is_checked=True)
+
+
 async def press_in(app, pilot, key):
-    for event in XTermParser().feed(key):
+    for event in TerminalEvents(str).build(read(key)):
         app._driver.process_message(event)
     await pilot._wait_for_screen()
 
@@ -67,7 +73,7 @@ async def test_every_key_has_the_effect_that_it_has_in_the_interface():
             prompt.load(Draft())
             editor = LineEditor(*PROMPT)
             for key in random_keys(random.Random(seed)):
-                editor.feed(key.encode())
+                editor.feed(read(key))
                 if editor.is_frozen:
                     break
                 await press_in(app, pilot, key)
@@ -81,11 +87,12 @@ def test_input_may_be_split_anywhere():
     chance = random.Random(7)
     for seed in range(200):
         typed = "".join(random_keys(random.Random(seed))).encode()
-        whole, split = edited(typed), LineEditor(*PROMPT)
-        while typed:
+        pieces, rest = [], typed
+        while rest:
             at = chance.randint(1, 4)
-            split.feed(typed[:at])
-            typed = typed[at:]
+            pieces.append(rest[:at])
+            rest = rest[at:]
+        whole, split = edited(typed), edited(*pieces)
         assert (split.before, split.after) == (whole.before, whole.after), seed
         assert split.is_frozen == whole.is_frozen
 
@@ -135,15 +142,6 @@ def test_a_paste_that_the_interface_folds_or_attaches_freezes_the_text():
     assert pasted("\n" * MAX_PASTED_LINES).is_frozen
     assert pasted("/a/picture.png").is_frozen
     assert pasted("a\x1b[31mb").is_frozen
-
-
-def test_only_the_end_of_a_long_paste_is_kept():
-    editor = edited("\x1b[200~", *["x" * 4_000] * 50)
-    assert len(editor._rest) < MAX_PASTED_CHARACTERS
-    editor.feed(b"\x03\x03\x1b[201")
-    assert not editor.wants_to_quit
-    editor.feed(b"~\x03\x03")
-    assert editor.wants_to_quit
 
 
 @pytest.mark.parametrize(

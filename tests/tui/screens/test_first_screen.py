@@ -11,6 +11,7 @@ from textual.strip import Strip
 from tests.tui.pilot_helpers import settle
 from yourtool.paths import shipped_directory
 from yourtool.process.early_prompt.line_editor import LineEditor
+from yourtool.process.terminal_input.reader import Reader
 from yourtool.settings.ui_config import UiConfig
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.first_screen import (
@@ -65,7 +66,7 @@ async def compare(app, size, console, texts=TEXTS):
         seen = 0
         for text in texts:
             editor = LineEditor(first.width, first.max_rows)
-            editor.feed(text.encode())
+            editor.feed(Reader().feed_ahead(text.encode(), 0.0, is_checked=True))
             if editor.is_frozen:
                 continue
             chat.prompt.load_text(editor.text)

@@ -1,31 +1,17 @@
-"""The terminal's reply about its background never becomes keys."""
-
-import itertools
+"""The theme follows the background that the terminal reports."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.clocks import SetClock
 from tests.tui.fakes import FakeRuntime, FakeSession
 from tests.tui.pilot_helpers import say, settle, until
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.terminal.terminal import BackgroundReported
 from yourtool.tui.terminal.terminal_background import (
-    BackgroundReplyFilter,
+    BackgroundReported,
     get_query,
     is_dark_by_environment,
     parse_is_dark,
 )
 from yourtool.tui.theme.theme_choice import ThemeChosen
-
-LIGHT, DARK = "\x1b]11;rgb:fafa/fafa/f8f8\x07", "\x1b]11;rgb:1616/1818/1d1d\x1b\\"
-KEYS = st.text(st.sampled_from("ab]1;é\r\t"), max_size=12)
-
-
-@pytest.fixture
-def clock():
-    return SetClock(100.0)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +28,8 @@ def clock():
     ],
 )
 def test_brightness_of_a_background_is_computed_from_its_colour(color, is_dark):
-    assert parse_is_dark(color) is is_dark
+    assert parse_is_dark(f"\x1b]11;{color}\x07") is is_dark
+    assert parse_is_dark(f"\x1b]10;{color}\x1b\\") is None
 
 
 @pytest.mark.parametrize(
@@ -50,67 +37,6 @@ def test_brightness_of_a_background_is_computed_from_its_colour(color, is_dark):
 )
 def test_environment_can_contain_the_background(value, is_dark):
     assert is_dark_by_environment({"COLORFGBG": value}) is is_dark
-
-
-@given(KEYS, KEYS, st.sampled_from([LIGHT, DARK]), st.lists(st.integers(0, 60), max_size=4))
-def test_reply_in_pieces_between_keys_is_removed(before, after, reply, cuts):
-    clock = SetClock(100.0)
-    reports = list[bool]()
-    replies = BackgroundReplyFilter(reports.append, clock)
-    text = before + reply + after
-    edges = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
-    keys = ""
-    for begin, end in itertools.pairwise(edges):
-        keys += replies(text[begin:end]) + replies.release()
-    clock.now += 1
-    assert keys + replies.release() == before + after
-    assert reports == [reply == DARK]
-
-
-@pytest.mark.parametrize("cut", range(6, len(DARK)))
-def test_slow_reply_is_removed_however_late_its_end_arrives(clock, cut):
-    reports = list[bool]()
-    replies = BackgroundReplyFilter(reports.append, clock)
-    clock.now += 60
-    keys = replies(f"a{DARK[:cut]}")
-    clock.now += 30
-    keys += replies.release() + replies(f"{DARK[cut:]}b")
-    assert (keys, reports) == ("ab", [True])
-
-
-def test_reply_that_pauses_after_its_first_character_is_removed(clock):
-    reports = list[bool]()
-    replies = BackgroundReplyFilter(reports.append, clock)
-    assert replies("\x1b") == ""
-    clock.now += 1
-    assert replies.release() == "\x1b"
-    assert replies(DARK[1:]) == "" and reports == [True]
-
-
-def test_keys_that_look_like_the_start_of_a_reply_are_only_delayed(clock):
-    replies = BackgroundReplyFilter(lambda _: None, clock)
-    for keys in ("\x1b", "\x1b]"):
-        assert replies(keys) == ""
-        assert replies.release() == ""
-        clock.now += 0.2
-        assert replies.release() == keys
-    clock.now += 60
-    assert replies("\x1b") == "\x1b", "Esc is not delayed long after the query"
-    assert replies("\x1b[A") == "\x1b[A"
-
-
-def test_endless_reply_is_discarded(clock):
-    replies = BackgroundReplyFilter(lambda _: None, clock)
-    assert replies("\x1b]11;" + "0" * 200) == ""
-    assert replies("a") == "a"
-
-
-@pytest.mark.parametrize("cut", range(6, len(LIGHT)))
-def test_keys_after_a_reply_whose_end_was_lost_are_keys(clock, cut):
-    replies = BackgroundReplyFilter(lambda _: None, clock)
-    keys = replies(LIGHT[:cut])
-    clock.now += 1
-    assert keys + "".join(map(replies, "hello\r\x03")) == "hello\r\x03"
 
 
 @pytest.mark.parametrize(

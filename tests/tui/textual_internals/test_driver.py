@@ -1,15 +1,17 @@
 """Contracts of the driver: a version of Textual that breaks one of them needs another way."""
 
 import asyncio
+import fcntl
 import os
 import signal
+import struct
+import termios
 import threading
 
 import pytest
-from textual import events
 from textual.app import App
 
-from yourtool.tui.textual_internals.driver import KeyParser, OutputFileDriver
+from yourtool.tui.textual_internals.driver import TEXTUAL_KEYBOARD, OutputFileDriver
 
 
 class SlowFile:
@@ -61,11 +63,38 @@ async def test_all_is_drawn_on_our_file_whose_texts_are_counted(monkeypatch, fil
     assert file.text.startswith("\x1b[?1049h") and file.text.endswith("<frame>")
 
 
-def test_bytes_of_a_terminal_become_events():
-    """`_xterm_parser`: without it, keys that were typed ahead and replies of the terminal between
-    keys would need a parser of our own for all terminals."""
-    parser = KeyParser()
-    [key, paste] = [*parser.feed("\x1b[1;5A"), *parser.feed("\x1b[200~text\x1b[201~")]
-    assert isinstance(key, events.Key) and key.key == "ctrl+up"
-    assert isinstance(paste, events.Paste) and paste.text == "text"
-    assert [*parser.feed("\x1b"), *parser.tick()] == []
+async def test_size_is_that_of_the_terminal_and_not_of_the_environment(monkeypatch, file):
+    """`_get_terminal_size`: without it, an exported `COLUMNS` of another window would be the width
+    of every screen."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+    file.fileno = lambda: theirs
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("LINES", "60")
+    monkeypatch.setattr("sys.__stdin__", file)
+    app = App()
+    app._driver = driver = SilentDriver(app, file)
+    assert driver.get_size() == (77, 33)
+    sent = []
+    driver.send_message = sent.append
+    app._post_message = lambda event: asyncio.sleep(0, sent.append(event))
+    driver.start_application_mode()
+    while not sent:
+        await asyncio.sleep(0.01)
+    assert sent[0].size == (77, 33)
+    file.opened.set()
+    await asyncio.to_thread(driver.close)
+    os.close(ours)
+    os.close(theirs)
+
+
+async def test_textual_asks_for_the_keyboard_in_one_write(monkeypatch, file):
+    """The text that our driver replaces: without it, a terminal would send letters as sequences,
+    and some terminals send none for characters such as the euro sign."""
+    monkeypatch.setattr("sys.__stdin__", file)
+    driver = SilentDriver(App(), file)
+    written = []
+    monkeypatch.setattr(driver, "write", written.append)
+    driver.start_application_mode()
+    assert TEXTUAL_KEYBOARD in written
+    await asyncio.to_thread(driver.close)

@@ -21,6 +21,7 @@ from yourtool.foundation.amounts import Spending
 from yourtool.messages.blocks import ImageBlock
 from yourtool.messages.memo import MessageMemo
 from yourtool.messages.message import Message
+from yourtool.paths import to_stored_path
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.routing.policy import (
@@ -101,7 +102,7 @@ class RoutingRules:
         self.configured = configured
         self._user, self._project = _Loaded(), _Loaded()
         self._status: tuple[int, ...] = ()
-        self._inputs = TurnInput(workspace=str(workspace))
+        self._inputs = TurnInput(workspace=to_stored_path(workspace))
         self._skills: Mapping[str, frozenset[str]] = {}
 
     @property

@@ -43,7 +43,7 @@ from yourtool.extensions.editors.turns import OpenSession
 from yourtool.extensions.editors.updates import to_replayed
 from yourtool.foundation.files import is_directory
 from yourtool.foundation.text import printable
-from yourtool.paths import Paths
+from yourtool.paths import Paths, from_stored_path
 from yourtool.settings.config import RunOptions
 from yourtool.tools.processes.json_rpc import INVALID_REQUEST
 from yourtool.tools.servers.settings import SettingsFile
@@ -216,7 +216,7 @@ class Sessions:
         servers = to_settings(request.mcp_servers or ())
         runtime, questions = await self._get_runtime(), Questions(self._client)
         async with self._opening:
-            stored = Path(await runtime.store.find_workspace(session_id))
+            stored = from_stored_path(await runtime.store.find_workspace(session_id))
             if workspace != stored and stored.parent != self._paths.scratch:
                 place = printable(str(stored))
                 raise UsageError(f"`cwd`: the session belongs to `{place}`; open it there.")

@@ -23,6 +23,7 @@ from yourtool.extensions.importers.transcript import Continuation, Transcript
 from yourtool.ids import new_id
 from yourtool.messages.blobs import store_blob
 from yourtool.messages.message import now
+from yourtool.paths import to_stored_path
 from yourtool.store.base import SessionStore
 from yourtool.store.forks import Outcome, count_losses, find_import, workspace_hash
 from yourtool.store.lost_results import find_open_turn
@@ -79,7 +80,9 @@ async def import_foreign(
     facts = await asyncio.to_thread(build_facts, transcript)
     created = facts[0]
     assert isinstance(created, SessionCreated), "the builder starts with it"
-    here = replace(created, workspace_path=str(workspace), workspace_hash=workspace_hash(workspace))
+    here = replace(
+        created, workspace_path=to_stored_path(workspace), workspace_hash=workspace_hash(workspace)
+    )
     imported = _build_end(SessionImported, source, transcript, created.session_id)
     await asyncio.to_thread(_store_attachments, transcript, blobs)
     await store.append(here, *facts[1:], imported)

@@ -36,6 +36,7 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
 )
 from yourtool.messages.message import now
+from yourtool.paths import to_stored_path
 from yourtool.store.base import SessionStore
 from yourtool.store.forks import with_new_ids
 from yourtool.store.lost_results import add_lost_results
@@ -133,8 +134,8 @@ def _drop_invalid(facts: Iterable[AnyFact]) -> Iterator[AnyFact]:
 def _build_start(facts: Sequence[AnyFact], workspace: Path) -> SessionCreated:
     return SessionCreated(
         timestamp=facts[0].timestamp if facts else now(),
-        workspace_path=str(workspace),
-        workspace_hash=hash_text(str(workspace)),
+        workspace_path=(path := to_stored_path(workspace)),
+        workspace_hash=hash_text(path),
     )
 
 

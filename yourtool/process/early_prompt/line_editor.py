@@ -4,19 +4,15 @@ It supports the keys that people press within the first second. Any other key fr
 stays as it is, and the interface, which gets all the keys, shows what they do.
 """
 
-from codecs import getincrementaldecoder
+from collections.abc import Iterable
 from unicodedata import category, east_asian_width
+
+from yourtool.process.terminal_input.items import Item, Key, Paste, Text
 
 MAX_PASTED_CHARACTERS = 1_000
 MAX_PASTED_LINES = 10
 """A longer paste is folded by the interface."""
 
-_PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
-_LEFT, _RIGHT = ("\x1b[D", "\x1bOD"), ("\x1b[C", "\x1bOC")
-_HOME = ("\x1b[H", "\x1bOH", "\x1b[1~", "\x01")
-_END = ("\x1b[F", "\x1bOF", "\x1b[4~", "\x05")
-_DELETE, _BACKSPACE = "\x1b[3~", "\x7f"
-_INTERRUPT, _END_OF_INPUT = "\x03", "\x04"
 _BRACKETS = "()[]{}"
 _KNOWN_WIDTH = ("L", "P", "Nd", "Nl", "Sc", "Sm")
 """Categories whose characters take one cell, unless they are wide."""
@@ -25,7 +21,7 @@ _JAMO = (range(0x1160, 0x1200), range(0xD7B0, 0xD800), range(0xFFA0, 0xFFA1))
 
 
 class LineEditor:
-    """Edits text from the bytes of a terminal; `width` is that of the box in cells."""
+    """Edits text with what a terminal sends; `width` is that of the box in cells."""
 
     def __init__(self, width: int, max_rows: int) -> None:
         self.before: str = ""
@@ -37,9 +33,6 @@ class LineEditor:
         """Whether Ctrl+C was pressed twice without text, or Ctrl+D."""
         self._width = width
         self._max_rows = max_rows
-        self._decode = getincrementaldecoder("utf-8")("replace").decode
-        self._rest = ""
-        """The start of a key or a paste that is not complete."""
         self._was_interrupted = False
 
     @property
@@ -52,30 +45,16 @@ class LineEditor:
         self._width, self._max_rows = width, max_rows
         self.is_frozen |= not self._fits(self.text)
 
-    def feed(self, data: bytes) -> None:
-        """Handle the keys in `data`, which may end in the middle of a key."""
-        rest = self._rest + self._decode(data)
-        at = 0
-        while at < len(rest):
-            if rest.startswith(_PASTE_START, at):
-                end = rest.find(_PASTE_END, at)
-                if end < 0:
-                    break
-                self._paste(rest[at + len(_PASTE_START) : end])
-                at = end + len(_PASTE_END)
-            elif end := _find_key_end(rest, at):
-                self._press(rest[at:end])
-                at = end
-            else:
-                break
-        self._rest = self._shorten(rest[at:])
-
-    def _shorten(self, rest: str) -> str:
-        """Drop the middle of a long paste that is not complete: only its end is needed."""
-        if len(rest) <= MAX_PASTED_CHARACTERS:
-            return rest
-        self.is_frozen = True
-        return _PASTE_START + rest[-len(_PASTE_END) :]
+    def feed(self, items: Iterable[Item]) -> None:
+        """Handle keys, text and pastes."""
+        for item in items:
+            if isinstance(item, Paste):
+                self._paste(item.text)
+            elif isinstance(item, Text):
+                for character in item.source:
+                    self._press(character, character)
+            elif isinstance(item, Key):
+                self._press(item.name, item.text)
 
     def _paste(self, text: str) -> None:
         if self.is_frozen:
@@ -93,22 +72,24 @@ class LineEditor:
         else:
             self._edit(self.before + text, self.after)
 
-    def _press(self, key: str) -> None:
+    def _press(self, key: str, text: str) -> None:
         was_interrupted, self._was_interrupted = self._was_interrupted, False
-        if key == _INTERRUPT and (self.is_frozen or not self.text):
+        if key == "ctrl+c" and (self.is_frozen or not self.text):
             self._was_interrupted, self.wants_to_quit = True, self.wants_to_quit | was_interrupted
         elif self.is_frozen:
             return
-        elif key == _END_OF_INPUT and not self.text:
+        elif key == "ctrl+d" and not self.text:
             self.wants_to_quit = True
-        elif key == _INTERRUPT:
+        elif key == "ctrl+c":
             self._edit("", "")
-        elif key == "\r":
+        elif key == "enter":
             self._enter()
-        elif len(key) > 1 or key in "\x01\x05\x7f":
+        elif key == "ctrl+j":
+            self._edit(f"{self.before}\n", self.after)
+        elif key != text:
             self._move_or_delete(key)
-        elif key == "\n" or cell_width(key) is not None:
-            self._edit(self.before + key, self.after)
+        elif len(text) == 1 and cell_width(text) is not None:
+            self._edit(self.before + text, self.after)
         else:
             self.is_frozen = True
 
@@ -125,19 +106,19 @@ class LineEditor:
         before, after = self.before, self.after
         line_start = before.rfind("\n") + 1
         line_end = after.find("\n") if "\n" in after else len(after)
-        if key == _BACKSPACE:
+        if key == "backspace":
             self._edit(before[:-1], after)
         elif any(c in _BRACKETS or cell_width(c) == 0 for c in self.text):
             self.is_frozen = True  # the highlight of the cursor is not known
-        elif key == _DELETE:
+        elif key == "delete":
             self._edit(before, after[1:])
-        elif key in _LEFT:
+        elif key == "left":
             self._edit(before[:-1], before[-1:] + after)
-        elif key in _RIGHT:
+        elif key == "right":
             self._edit(before + after[:1], after[1:])
-        elif key in _HOME:
+        elif key in ("home", "ctrl+a"):
             self._edit(before[:line_start], before[line_start:] + after)
-        elif key in _END:
+        elif key in ("end", "ctrl+e"):
             self._edit(before + after[:line_end], after[line_end:])
         else:
             self.is_frozen = True
@@ -173,25 +154,3 @@ def cell_width(character: str) -> int | None:
     if east_asian_width(character) in "WF":
         return 2
     return 1 if kind.startswith(_KNOWN_WIDTH) and not any(number in r for r in _JAMO) else None
-
-
-def _find_key_end(text: str, at: int) -> int:
-    """Return where the key that starts at a place ends; 0 if it is not complete.
-
-    See https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-PC-Style-Function-Keys. A regular
-    expression is shorter, but importing `re` takes a tenth of the time until the first paint.
-    """
-    if text[at] != "\x1b":
-        return at + 1
-    end = at + 2
-    match text[at + 1 : end]:
-        case "[":
-            while "0" <= text[end : end + 1] <= "?":
-                end += 1
-            while " " <= text[end : end + 1] <= "/":
-                end += 1
-            return end + 1 if "@" <= text[end : end + 1] <= "~" else 0
-        case "O":
-            return end + 1 if " " <= text[end : end + 1] <= "~" else 0
-        case second:
-            return end if second else 0

@@ -1,13 +1,14 @@
 """Early prompt.
 
-It does so while the program below it imports the interface. Every byte that is typed is
-stored and handed over, so the echo is only a preview: the interface decides what a key does.
+It is shown while the program below it imports the interface. All keys and pastes are stored and
+handed over, so the echo is only a preview: the interface decides what a key does.
 """
 
 import os
 import select
 import signal
 import termios
+import time
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +17,8 @@ from yourtool.process.early_prompt.first_screen import FirstScreen, load_first_s
 from yourtool.process.early_prompt.handover import Handover, Pipes
 from yourtool.process.early_prompt.line_editor import LineEditor
 from yourtool.process.early_prompt.typing_ahead import PASTES_ON, set_up
+from yourtool.process.terminal_input.items import Item, to_bytes
+from yourtool.process.terminal_input.reader import Reader
 from yourtool.process.terminal_modes import RESET, Settings, get_settings, is_in_foreground, restore
 
 OPTIONS = {
@@ -66,6 +69,7 @@ class EarlyPrompt:
         self._size = size
         self._saved = saved
         self._editor = LineEditor(screen.width, screen.max_rows)
+        self._reader = Reader()
         self._typed = bytearray()
         self._painted: tuple[str, ...] = ()
         self._is_shown = False
@@ -83,14 +87,14 @@ class EarlyPrompt:
             os.write(1, erase)
         except (OSError, termios.error):  # the terminal is closed
             typed = b""
-        self._keep(typed)
+        self._keep(self._reader.feed_ahead(typed, time.monotonic(), is_checked=False))
         self.show_again()
         self._serving.acquire()
         try:
             start_new_thread(self._serve, ())
         except RuntimeError:  # no memory for a thread: the terminal buffers what is typed
             self._serving.release()
-            self._pipes.give(bytes(self._typed))
+            self._pipes.give(bytes(self._typed) + self._reader.pending)
 
     def show_again(self) -> None:
         """Paint everything, unless the program has taken over."""
@@ -128,7 +132,7 @@ class EarlyPrompt:
             if is_release and was_shown:
                 restore(self._saved)
         finally:
-            self._pipes.give(bytes(self._typed))
+            self._pipes.give(bytes(self._typed) + self._reader.pending)
             self._serving.release()
 
     def _echo_until_asked(self) -> None:
@@ -139,6 +143,7 @@ class EarlyPrompt:
                 return
             if 0 in ready and not self._read():
                 watched.remove(0)  # the terminal is closed
+            self._keep(self._reader.tick(time.monotonic()))
             with self._lock:
                 if self._is_shown:
                     self._follow_size()
@@ -150,16 +155,16 @@ class EarlyPrompt:
             typed = os.read(0, _READ_BYTES)
         except OSError:
             return False
-        self._keep(typed)
+        self._keep(self._reader.feed(typed, time.monotonic()))
         if self._editor.wants_to_quit and not self.was_quit:
             self.was_quit = True
             with suppress(ProcessLookupError):
                 os.kill(self._program, signal.SIGTERM)
         return bool(typed)
 
-    def _keep(self, typed: bytes) -> None:
-        self._typed += typed
-        self._editor.feed(typed)
+    def _keep(self, items: list[Item]) -> None:
+        self._typed += to_bytes(items)
+        self._editor.feed(items)
 
     def _follow_size(self) -> None:
         """After a resize, show the first screen of the new size, if it is known."""

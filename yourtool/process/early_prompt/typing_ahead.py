@@ -37,12 +37,13 @@ def set_up(*, interrupts: bool) -> tuple[bytes, bytes]:
         local &= ~termios.ISIG
     settings = [flags_in & ~mapped, out, control, local, *speeds, characters]
     termios.tcsetattr(0, termios.TCSANOW, settings)
-    typed = _read_buffered()
+    typed = read_buffered()
     erase = _erase_sequence(typed) if before & termios.ECHO else b""
     return typed.translate(_KEYS) if before & termios.ICANON else typed, erase
 
 
-def _read_buffered() -> bytes:
+def read_buffered() -> bytes:
+    """Return what the terminal has received and no program has read."""
     typed = b""
     while size := struct.unpack("i", fcntl.ioctl(0, termios.FIONREAD, bytes(4)))[0]:
         typed += os.read(0, size)

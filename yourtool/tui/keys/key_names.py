@@ -110,6 +110,15 @@ def _parse_base(name: str) -> str:
     )
 
 
+def get_textual_name(name: str) -> str:
+    """Return Textual's name of a key that ends with its character, such as `ctrl+;`."""
+    modifiers, base = name[:-1], name[-1:]
+    if modifiers and not modifiers.endswith("+"):
+        return name
+    full = modifiers + _CHARACTERS.get(base, base)
+    return _TEXTUAL_NAMES.get(full, full)
+
+
 def is_character(key: str) -> bool:
     """Return whether a key types a character, given Textual's name."""
     return len(key) == 1 or key in _CHARACTERS_BY_NAME

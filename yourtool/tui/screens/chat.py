@@ -15,6 +15,7 @@ from textual.widgets import TextArea
 from yourtool.agent.commands.base import Invocation
 from yourtool.effects import Confirmation, Decision
 from yourtool.events.catalog import Event
+from yourtool.foundation.installed_files import RESTART, were_files_replaced
 from yourtool.models import DEMO
 from yourtool.process.memory import SHORTAGE, is_shortage
 from yourtool.tui.input.completer import Completer
@@ -219,7 +220,8 @@ class ChatScreen(UrgentScreen):
         """Log a fault and show a notice without a traceback."""
         _log.error("a fault in the interface or the core", exc_info=error)
         details = f" See {self.runtime.paths.log_file}." if self.runtime else ""
-        message = f"Failed: {SHORTAGE}." if is_shortage(error) else f"Internal error.{details}"
+        message = RESTART if were_files_replaced() else f"Internal error.{details}"
+        message = f"Failed: {SHORTAGE}." if is_shortage(error) else message
         self.note("error", message)
 
     def restore_draft(self, draft: Draft, *, selected: bool) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from yourtool.agent.commands.sessions import tree as branches
 from yourtool.agent.history.retention import delete_unused_sessions
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
+from yourtool.foundation.installed_files import RESTART, were_files_replaced
 from yourtool.foundation.text import printable, storable
 from yourtool.models import DEMO
 from yourtool.settings.config import Mode
@@ -224,6 +225,7 @@ async def prepare_requests(chat: ChatScreen) -> None:
     if chat.runtime is not None and chat.session is not None and chat.prompt.text:
         await asyncio.to_thread(chat.runtime.registry.prepare, chat.session.model)
         await _warn_of_low_space(chat, chat.runtime.paths.data)
+        chat.banner.set_notice("files", RESTART if were_files_replaced() else None)
 
 
 async def _warn_of_low_space(chat: ChatScreen, directory: Path) -> None:

@@ -6,12 +6,11 @@ https://iterm2.com/documentation-escape-codes.html (OSC 9).
 
 import asyncio
 import os
-import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -21,35 +20,41 @@ from textual import events
 from textual.app import App
 from textual.geometry import Size
 from textual.message import Message
-from textual.messages import InBandWindowResize
 
 from yourtool.foundation.text import printable
-from yourtool.process.terminal_modes import is_in_foreground
-from yourtool.tui.terminal.keyboard import SelectableEvent, read_keys
-from yourtool.tui.terminal.terminal_background import BackgroundReplyFilter
-from yourtool.tui.textual_internals.driver import KeyParser, OutputFileDriver
+from yourtool.process.terminal_input.key_forms import parse_keyboard_flags
+from yourtool.process.terminal_input.reader import Reader
+from yourtool.process.terminal_modes import (
+    Settings,
+    get_settings,
+    has_lost_terminal,
+    is_in_foreground,
+    set_settings,
+)
+from yourtool.tui.terminal.keyboard import SelectableEvent, read_items
+from yourtool.tui.terminal.terminal_background import BackgroundReported, parse_is_dark
+from yourtool.tui.terminal.terminal_events import TerminalEvents
+from yourtool.tui.textual_internals.driver import TEXTUAL_KEYBOARD, OutputFileDriver
 
 _SLICE, _SLICE_SECONDS = 20, 0.01
 """Keys typed ahead are handled in slices, so that many of them do not block the event loop."""
 _ATTEMPTS, _ATTEMPT_SECONDS = 50, 0.1
 """To report an error while there is no memory for it."""
 _ALTERNATE_SCREEN = "\x1b[?1049h"
+_KEYBOARD = "\x1b[>5u\x1b[?u"
+"""Keys that would be ambiguous get other forms, with their place in a US layout, and the terminal
+replies which of both it does. Text stays text: https://sw.kovidgoyal.net/kitty/keyboard-protocol/
+"""
 _MAX_TITLE = 120
 """Characters of a title; that of an imported session can be longer."""
 BASIC_TERMINALS = ("", "dumb", "linux")
 """Values of TERM whose terminals print or ignore these sequences."""
 _MOUSE_ON = "\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h"
 _MOUSE_OFF = "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l"
+_MODES_ON = "\x1b[?25l\x1b[?1004h\x1b[?2004h\x1b[?7l\x1b[=5u"
+"""No cursor, reports of the focus, brackets around pastes, no line wrap, other forms of keys."""
 _REPAINT_SECONDS = 0.1
 """After the last change of the size."""
-
-
-class BackgroundReported(Message):
-    """Posted when the terminal has reported its background."""
-
-    def __init__(self, is_dark: bool) -> None:
-        super().__init__()
-        self.is_dark = is_dark
 
 
 _MAX_WAITING = 12
@@ -74,6 +79,8 @@ class OutputDriver(OutputFileDriver):
         self._has_mouse = mouse and "STY" not in os.environ
         self._owner = app
         self._is_suspended = False
+        self._settings: Settings | None = None
+        """Those of the terminal while the interface has it."""
         super().__init__(app, sys.__stdout__, mouse=self._has_mouse, **options)
         self._stop: Any = signal.getsignal(signal.SIGTSTP)
         self._continue: Any = signal.getsignal(signal.SIGCONT)
@@ -81,8 +88,6 @@ class OutputDriver(OutputFileDriver):
         signal.signal(signal.SIGTSTP, self._note_stop)
         signal.signal(signal.SIGCONT, self._continue_once)
         self._event_loop = asyncio.get_running_loop()
-        self._resizes_in_band = False
-        """Whether the terminal sends its size instead of a signal."""
         self.exit_event = self._reading_ended = SelectableEvent()
         self._is_released = False
         self._interrupt_handler: Any = None
@@ -149,32 +154,27 @@ class OutputDriver(OutputFileDriver):
         while not self._can_read.wait(0.05):
             if self.exit_event.is_set():
                 return
-        parser = KeyParser()
-        replies = BackgroundReplyFilter(self._report_background)
-
-        def feed(text: str) -> Iterable[Message]:
-            return parser.feed(keys) if (keys := replies(text)) else ()
-
-        def tick() -> Iterable[Message]:
-            if keys := replies.release():
-                yield from parser.feed(keys)
-            yield from parser.tick()
-
         take_keys, self._take_keys = self._take_keys, bytes
-        left = _SLICE
-        for event in read_keys(self.fileno, feed, tick, self._reading_ended, take_keys()):
-            if event is not None:
+        reader = Reader()
+        built = TerminalEvents(lambda reply: self._note_reply(reader, reply))
+        is_ahead, left = True, _SLICE
+        for items in read_items(self.fileno, reader, self._reading_ended, take_keys()):
+            for event in built.build(items):
                 self.process_message(event)
                 left -= 1
-            else:
+                if left == 0:
+                    self.exit_event.wait(_SLICE_SECONDS)
+                    left = _SLICE
+            if is_ahead:
                 self.send_message(self.TypedAheadHandled())
-                left = 0  # later input is typed from now on
-            if left == 0 and event is not None:
-                self.exit_event.wait(_SLICE_SECONDS)
-                left = _SLICE
+                is_ahead, left = False, _SLICE
 
-    def _report_background(self, is_dark: bool) -> None:
-        self._owner.post_message(BackgroundReported(is_dark))
+    def _note_reply(self, reader: Reader, reply: str) -> None:
+        """Use a reply of the terminal to a query; no other has an effect."""
+        if (is_dark := parse_is_dark(reply)) is not None:
+            self._owner.post_message(BackgroundReported(is_dark))
+        elif (flags := parse_keyboard_flags(reply)) is not None:
+            reader.has_sure_escape = bool(flags & 1)
 
     def write(self, data: str) -> None:
         """Write to the terminal; discard frames while it shows a page or is released.
@@ -185,7 +185,7 @@ class OutputDriver(OutputFileDriver):
         if data == _ALTERNATE_SCREEN and self.is_early_prompt_shown:
             self.is_early_prompt_shown = False
         elif not (self.shows_page or self._is_released):
-            super().write(data)
+            super().write(_KEYBOARD if data == TEXTUAL_KEYBOARD else data)
 
     @property
     def is_behind(self) -> bool:
@@ -218,7 +218,7 @@ class OutputDriver(OutputFileDriver):
         Its settings are those of the shell until it is taken back: Ctrl+C sends a signal that
         would end this program.
         """
-        self._is_interrupted = False
+        self._is_interrupted, self._settings = False, None
         self._interrupt_handler = signal.signal(signal.SIGINT, self._note_interrupt)
         super().suspend_application_mode()
         self._is_released = True
@@ -238,21 +238,15 @@ class OutputDriver(OutputFileDriver):
         super().start_application_mode()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGWINCH, self._report_size)
+        self._settings = get_settings()
 
     def _report_size(self) -> None:
-        if not self._resizes_in_band:
-            size = Size(*shutil.get_terminal_size())
-            self.process_message(events.Resize(size, size))
-            if self._repaint is not None:
-                self._repaint.cancel()
-            loop = asyncio.get_running_loop()
-            self._repaint = loop.call_later(_REPAINT_SECONDS, self._owner.refresh)
-
-    def process_message(self, message: Message) -> None:
-        """Pass on a message, and note how the terminal reports its size."""
-        if isinstance(message, InBandWindowResize):
-            self._resizes_in_band = self._resizes_in_band or message.supported
-        super().process_message(message)
+        size = Size(*self.get_size())
+        self.process_message(events.Resize(size, size))
+        if self._repaint is not None:
+            self._repaint.cancel()
+        loop = asyncio.get_running_loop()
+        self._repaint = loop.call_later(_REPAINT_SECONDS, self._owner.refresh)
 
     def _note_interrupt(self, *_: Any) -> None:
         self._is_interrupted = True
@@ -265,12 +259,19 @@ class OutputDriver(OutputFileDriver):
         """Resume once, although both the shell and the supervisor send SIGCONT.
 
         In the background, stop again, because shells send nothing to a running program that they
-        move to the foreground. A Ctrl+C since the shell resumed the program, but before the
-        terminal was taken back, is a key like any other.
+        move to the foreground. After a stop without a signal that can be handled (SIGSTOP, a read
+        in the background), the shell has changed the terminal. A Ctrl+C since the shell resumed the
+        program, but before the terminal was taken back, is a key like any other.
         """
-        if self._is_suspended and not is_in_foreground():
-            os.kill(os.getpid(), signal.SIGSTOP)
+        if self._is_released and not self._is_suspended:
+            return  # a program of the user has the terminal
+        if not is_in_foreground():
+            if self._is_suspended:
+                os.kill(os.getpid(), signal.SIGSTOP)
             return
+        if self._settings is not None and has_lost_terminal():
+            set_settings(self._settings)
+            self.write(_ALTERNATE_SCREEN + _MODES_ON + (_MOUSE_ON if self._has_mouse else ""))
         if self._is_suspended:
             self._is_suspended = False
             self._continue(number, frame)

@@ -1,26 +1,26 @@
 """Detection of a dark terminal background.
 
 Format: OSC 11, https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h3-Operating-System-Commands.
-Some terminals reply late, in pieces, or never, so nothing waits for the reply.
+Some terminals reply late or never, so nothing waits for the reply.
 """
 
 import re
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+
+from textual.message import Message
 
 _QUERY = "\x1b]11;?\x07"
-_START = "\x1b]11;"
-_REPLY = re.compile(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
-_UNFINISHED = re.compile(r"\x1b\]11;(?:rgba?:|r?g?b?a?)[0-9a-fA-F/]*\x1b?")
-_COLOR = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:/.*)?")
-_MAX_REPLY = 80
-"""Characters of a reply; longer ones are discarded."""
-_HOLD_SECONDS = 0.1
-"""Time after which the start of a reply counts as keys."""
-_EXPECTED_SECONDS = 3.0
-"""Time in which a single Esc can be the start of the reply."""
+_REPLY = re.compile(r"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})\b")
 _WITHOUT_COLORS = ("", "dumb", "linux", "vt100", "vt102", "vt220")
 """Values of TERM whose terminals print the query or have no colours."""
+
+
+class BackgroundReported(Message):
+    """Posted when the terminal has reported its background."""
+
+    def __init__(self, is_dark: bool) -> None:
+        super().__init__()
+        self.is_dark = is_dark
 
 
 def get_query(environ: Mapping[str, str]) -> str:
@@ -35,64 +35,10 @@ def is_dark_by_environment(environ: Mapping[str, str]) -> bool:
     return background not in ("7", "9", "10", "11", "12", "13", "14", "15")
 
 
-def parse_is_dark(color: str) -> bool | None:
-    """Return whether a colour such as `rgb:ffff/ffff/ffff` is dark; None if it is invalid."""
-    match = _COLOR.fullmatch(color)
+def parse_is_dark(reply: str) -> bool | None:
+    """Return whether a reply of the terminal has a dark background; None if it has none."""
+    match = _REPLY.match(reply)
     if match is None:
         return None
     red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in match.groups())
     return 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-
-
-class BackgroundReplyFilter:
-    """Removes replies from the input and reports them; `clock` returns monotonic seconds."""
-
-    def __init__(
-        self, report: Callable[[bool], object], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._report = report
-        self._clock = clock
-        self._held = ""
-        self._held_at = 0.0
-        self._was_escape_released = False
-        self._expected_until = clock() + _EXPECTED_SECONDS
-
-    def __call__(self, data: str) -> str:
-        """Return the keys in the input; the possible start of a reply is delayed."""
-        if self._was_escape_released and data.startswith("]11;rgb"):
-            data = f"\x1b{data}"
-        self._was_escape_released = False
-        text, self._held = _REPLY.sub(self._take, self._held + data), ""
-        at = text.find(_START)
-        if at < 0:
-            at = self._find_partial_start(text)
-        if at >= 0:
-            text, self._held, self._held_at = text[:at], text[at:], self._clock()
-            start = _UNFINISHED.match(self._held)
-            if start is not None and start.end() < len(self._held):  # keys after a lost end
-                text, self._held = text + self._held[start.end() :], ""
-            elif len(self._held) > _MAX_REPLY:
-                self._held = ""
-        return text
-
-    def release(self) -> str:
-        """Return delayed keys that are not a reply."""
-        is_reply = self._held.startswith(_START)
-        if not self._held or is_reply or self._clock() < self._held_at + _HOLD_SECONDS:
-            return ""
-        keys, self._held = self._held, ""
-        self._was_escape_released = keys == "\x1b"
-        return keys
-
-    def _find_partial_start(self, text: str) -> int:
-        least = 1 if self._clock() < self._expected_until else 2
-        for length in range(len(_START) - 1, least - 1, -1):
-            if text.endswith(_START[:length]):
-                return len(text) - length
-        return -1
-
-    def _take(self, reply: re.Match[str]) -> str:
-        if (is_dark := parse_is_dark(reply[1])) is not None:
-            self._expected_until = 0.0
-            self._report(is_dark)
-        return ""

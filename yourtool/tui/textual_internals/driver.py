@@ -1,13 +1,15 @@
 """Private names of the driver of the terminal."""
 
-from collections.abc import Callable, Iterable
+import os
+import shutil
+from contextlib import suppress
 from typing import IO, Any, TextIO, cast
 
-from textual import constants
-from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
-from textual.message import Message
+
+TEXTUAL_KEYBOARD = "\x1b[>25u"
+"""What Textual writes to get keys in other forms."""
 
 
 class OutputFileDriver(LinuxDriver):
@@ -24,6 +26,17 @@ class OutputFileDriver(LinuxDriver):
         """Pass a text to the thread that writes; wait if it has too many."""
         self._written += 1
         super().write(data)
+
+    def get_size(self) -> tuple[int, int]:
+        """Return columns and rows; `COLUMNS` and `LINES` count only without a terminal."""
+        for descriptor in (self._output.fileno(), self.fileno):
+            with suppress(OSError):
+                if all(size := os.get_terminal_size(descriptor)):
+                    return size
+        return shutil.get_terminal_size()
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        return self.get_size()
 
     @property
     def waiting_writes(self) -> int:
@@ -43,13 +56,3 @@ class _CountingFile:
     def write(self, text: str) -> None:
         self.taken += 1
         self._file.write(text)
-
-
-class KeyParser:
-    """Makes events of the bytes that a terminal sends."""
-
-    def __init__(self) -> None:
-        parser = XTermParser(constants.DEBUG)
-        self.feed: Callable[[str], Iterable[Message]] = parser.feed
-        self.tick: Callable[[], Iterable[Message]] = parser.tick
-        """Returns the events of incomplete sequences that are older than a moment."""

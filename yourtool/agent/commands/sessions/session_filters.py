@@ -16,6 +16,7 @@ from yourtool.agent.money.cost_report import parse_since
 from yourtool.errors import UsageError
 from yourtool.foundation.files import expand_home
 from yourtool.foundation.suggestions import find_closest
+from yourtool.paths import to_stored_path
 from yourtool.store.base import EVERYTHING, SearchFilter
 
 OPTIONS = "--model NAME, --file PATH, --tool-failed, --since T, --until T, --min-cost USD, --here"
@@ -54,9 +55,9 @@ def parse_search(text: str, workspace: Path, now: datetime) -> Search:
             case "--min-cost":
                 values["min_cost"] = _parse_amount(value)
             case "--dir":
-                workspaces = (str(workspace / expand_home(Path(value))),)
+                workspaces = (to_stored_path(workspace / expand_home(Path(value))),)
             case _:
-                workspaces = (str(workspace),)
+                workspaces = (to_stored_path(workspace),)
     return Search(words=" ".join(words), wanted=SearchFilter(**values), workspaces=workspaces)
 
 

@@ -25,6 +25,7 @@ from yourtool.events.deltas import Notice
 from yourtool.foundation.amounts import format_age, format_spending
 from yourtool.messages.message import Role, now
 from yourtool.models import DEMO
+from yourtool.paths import to_stored_path
 from yourtool.store.base import SearchHit, SessionSummary
 from yourtool.store.edits import delete_session, rename
 
@@ -240,7 +241,7 @@ def session_choices(
     """Return the sessions of this workspace, then the others; each part is sorted by `order`."""
     rows: list[Choice] = []
     key = _ORDERS[order]
-    here = str(workspace)
+    here = to_stored_path(workspace)
     for each in sorted(summaries, key=lambda each: (each.workspace_path != here, key(each))):
         turns = "1 turn" if each.turn_count == 1 else f"{each.turn_count} turns"
         details = (
@@ -257,7 +258,7 @@ def session_choices(
 
 def found_choices(hits: Sequence[SearchHit], workspace: Path, now: datetime) -> tuple[Choice, ...]:
     """Return sessions with a message of each; those of this workspace are first."""
-    here = str(workspace)
+    here = to_stored_path(workspace)
     return tuple(
         Choice(
             hit.session_id,

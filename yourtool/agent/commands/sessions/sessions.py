@@ -26,6 +26,7 @@ from yourtool.events.deltas import Notice
 from yourtool.foundation.amounts import format_age
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role, now
+from yourtool.paths import to_stored_path
 from yourtool.store.base import EVERYTHING, SearchHit, resolve_id
 from yourtool.store.forks import fork
 from yourtool.store.texts import message_title
@@ -128,7 +129,7 @@ def _hit_choices(hits: Sequence[SearchHit], workspace: Path, now: datetime) -> t
     rows: list[Choice] = []
     for at, hit in enumerate(hits):
         age = format_age(now - hit.created_at)
-        here = "here" if hit.workspace_path == str(workspace) else hit.workspace_path
+        here = "here" if hit.workspace_path == to_stored_path(workspace) else hit.workspace_path
         who = "you" if hit.role is Role.USER else hit.role.value
         detail = f"{who} · {age} · {here} · in: {hit.title or '(untitled)'} · {at + 1}"
         rows.append(Choice(str(at), hit.snippet, detail))
