@@ -17,25 +17,12 @@ from yourtool.permissions.shell.lines.commands import (
     iter_quoted_code,
 )
 from yourtool.permissions.shell.lines.syntax import is_gapless, is_misread, parse
-from yourtool.permissions.shell.specs import INTERPRETERS, SHELLS, WRAPPERS, CommandSpec
+from yourtool.permissions.shell.programs.table import can_run, find_launched, is_fed
+from yourtool.permissions.shell.specs import CommandSpec
 
 _MAX_DEPTH = 8
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""
 
-_READ_CODE = SHELLS | {"source", "."}
-_EVALUATORS = frozenset(
-    {
-        "[", "[[", "compgen", "complete", "declare", "enable", "export", "hash", "let", "local",
-        "mapfile", "printf", "read", "readarray", "readonly", "set", "test", "typeset", "unset",
-    }
-)  # fmt: skip
-"""Builtins that can evaluate their arguments, for example as subscripts."""
-_HOSTS = frozenset(
-    {
-        "bunx", "git", "make", "npm", "npx", "pipx", "pnpm", "rsync", "split", "tar", "uvx", "yarn",
-    }
-)  # fmt: skip
-"""Programs with options whose values are command lines."""
 _CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*+)\\\n")
 """A line continuation: a backslash that is not escaped, and a line end."""
 _NAME = re.compile(r"[\w.+-]+")
@@ -82,32 +69,33 @@ class _Check:
             return Denial.UNCLEAR
         name = _program_name(program)
         outcomes = [self._at(words, 0), self._evaluated(name, words)]
-        if name in WRAPPERS or name.startswith("ld-"):
-            outcomes += [self._at(words, start) for start in range(1, len(words))]
-            outcomes.append(self._code(words, depth))
-        if name in SHELLS:
+        first = 1 if name.startswith("ld-") else find_launched(words)
+        if first is not None:
+            outcomes += [self._at(words, start) for start in range(first, len(words))]
+            outcomes.append(self._code((name, *words[first:]), depth))
+        if can_run(name, "shell"):
             outcomes += [self.line(text, depth + 1) for text in command.inputs]
-        if name.rstrip("0123456789.-") in INTERPRETERS:
+        if can_run(name, "code"):
             outcomes.append(self._mention((*words[1:], *command.inputs)))
         return max(outcomes)
 
     def _evaluated(self, name: str, words: Words) -> Denial:
         """Return whether arguments may be code that cannot be read here."""
         known = [word for word in words[1:] if word is not None]
-        if name in WRAPPERS and _reads_input_as_code(words):
+        if can_run(name, "command", "shell") and _reads_input_as_code(words):
             return Denial.UNCLEAR
-        if name in _READ_CODE and (
+        if can_run(name, "shell", "file") and (
             len(known) < len(words) - 1
             or any(word.startswith(("/dev/", "/proc/")) for word in known)
         ):
             return Denial.UNCLEAR
         if name == "env" and any(re.match(r"-\w*S|--s", word) for word in known):
             return self._mention([re.sub(r"^-\w*?S|\\_", " ", word) for word in known])
-        if name == "xargs" and any(_program_name(word) in WRAPPERS for word in known):
+        if is_fed(name) and any(can_run(word.lower(), "command", "shell") for word in known):
             return Denial.UNCLEAR  # the arguments of a wrapper come from standard input
-        if name in _EVALUATORS:
+        if can_run(name, "subscripts"):
             return self._mention(known)
-        if name in _HOSTS:
+        if can_run(name, "lines"):
             return self._mention([word for word in known if re.search(r"[\s=!]", word)])
         return Denial.NONE
 
@@ -141,7 +129,7 @@ class _Check:
 
 def _reads_input_as_code(words: Words) -> bool:
     """Whether a wrapper can start a shell without code, which reads it from standard input."""
-    shells = [at for at, word in enumerate(words) if word and _program_name(word) in SHELLS]
+    shells = [at for at, word in enumerate(words) if word and can_run(word.lower(), "shell")]
     if not shells:
         return False
     after = words[shells[-1] + 1 :]

@@ -21,29 +21,12 @@ from yourtool.permissions.shell.entered import Entered, is_subshell
 from yourtool.permissions.shell.lines.assigned_values import iter_filled, read_values
 from yourtool.permissions.shell.lines.plain_commands import MOVES
 from yourtool.permissions.shell.lines.syntax import Node, parse, text_of, word_of
-from yourtool.permissions.shell.programs import find_row, only_reads
+from yourtool.permissions.shell.programs.arguments import is_free, only_reads
+from yourtool.permissions.shell.programs.table import Program, can_run, find_program, find_row
 from yourtool.permissions.shell.protected_targets import HERE, is_protected_target, make_relative
-from yourtool.permissions.shell.specs import SHELLS, WRAPPERS
 from yourtool.permissions.shell.wrapped import find_inner_start
 
-_WRITERS = frozenset(
-    {
-        "bsdtar", "chattr", "chgrp", "chmod", "chown", "cp", "dd", "gcp", "ginstall", "gmv",
-        "install", "link", "ln", "mkdir", "mkfifo", "mknod", "mktemp", "mv", "patch", "rename",
-        "rm", "rmdir", "rsync", "scp", "setfacl", "shred", "split", "sponge", "tee", "touch",
-        "truncate", "csplit", "unlink", "vim", "vi", "nano", "ed", "ex", "emacs",
-    }
-)  # fmt: skip
-"""Programs that write, create, replace or remove the files in their arguments."""
-_COMPRESSORS = frozenset(
-    {
-        "bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "uncompress", "unlz4",
-        "unlzma", "unxz", "unzstd", "xz", "zstd",
-    }
-)  # fmt: skip
-"""Programs that replace a file by one with another ending."""
 _COMPRESSED = re.compile(r"\.(?:bz2|gz|lz4|lzma|xz|Z|zst)$")
-_EDITORS_IN_PLACE = frozenset({"awk", "gawk", "gsed", "perl", "ruby", "sed"})
 _SEPARATORS, _PARTS = frozenset("/|,#@!:"), 3
 _FLAGS = frozenset("gGiIpP0123456789")
 """Of an expression of an editor that writes no other file."""
@@ -53,8 +36,6 @@ _OUTPUT_OPTIONS = (
 """Of any program, also abbreviated; the short ones are `-o` and `-O`."""
 _DIRECTORY_OPTIONS = (*_OUTPUT_OPTIONS, "--directory", "--directory-prefix")
 """Of programs that write below this directory."""
-_DIRECTORY_LETTERS = {"cpio": "D", "tar": "C", "unzip": "d", "wget": "P"}
-"""Short options for the directory of the written files."""
 _WRITING_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _MAX_DEPTH = 8
 _MAX_RESOLVED = 2_000
@@ -215,7 +196,7 @@ def _iter_written(words: Sequence[str], entered: Entered) -> Iterator[_Target]:
     if (inner := find_inner_start(words)) is not None:
         yield from _iter_written(words[inner:], entered)
     else:
-        starts = range(len(words)) if name in WRAPPERS else (0,)
+        starts = range(len(words)) if can_run(name, "command", "shell") else (0,)
         for at in starts:
             if at and _name(words[at]) in MOVES:
                 entered.move(words[at:])
@@ -231,33 +212,33 @@ def _is_substitution(word: str) -> bool:
 
 
 def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[_Target]:
-    arguments = skip_sources(name, arguments)
+    row = find_program(name) or Program()
+    arguments = skip_sources(arguments) if row.writes == "copies" else arguments
+    is_edited = row.writes == "in place" and any(map(_edits, arguments))
     if name == "git":
         yield from _iter_written_by_git(arguments)
-    elif name in _WRITERS or (name in _EDITORS_IN_PLACE and any(map(_edits, arguments))):
-        edits = name in _EDITORS_IN_PLACE
+    elif is_edited or row.writes in ("arguments", "copies"):
         for word in arguments:
-            if edits and _is_substitution(word):
+            if is_edited and _is_substitution(word):
                 continue
             yield re.sub(r"^--?[\w-]*=?", "", word)
             if "=" in word:
                 yield word.partition("=")[2]
-        if name == "patch":
+        if row.here:
             yield HERE
-    elif name in _COMPRESSORS:
+    elif row.writes == "compressed":
         for word in arguments:
             yield from (word, _COMPRESSED.sub("", word))
     elif not _is_known_to_read(name, arguments):
-        letter = _DIRECTORY_LETTERS.get(name, "")
-        if letter:
+        if row.here:
             yield HERE
-        options = _DIRECTORY_OPTIONS if letter else _OUTPUT_OPTIONS
-        yield from _iter_outputs(arguments, options, letter)
+        options = _DIRECTORY_OPTIONS if row.here else _OUTPUT_OPTIONS
+        yield from _iter_outputs(arguments, options, row.output)
 
 
 def _is_known_to_read(name: str, arguments: Sequence[str]) -> bool:
     row, rest = find_row((name, *arguments))
-    if row is None or (row.needs and not row.is_free(rest)):
+    if row is None or (row.needs and not is_free(row, rest)):
         return False
     return only_reads(row, rest, frozenset(), lambda _: True)
 
@@ -342,7 +323,9 @@ def _edits(option: str) -> bool:
 
 def _has_shell(words: Sequence[str]) -> bool:
     names = takewhile(lambda name: name != "-c", map(_name, words))
-    return bool(words) and (_name(words[0]) == "eval" or not SHELLS.isdisjoint(names))
+    return bool(words) and (
+        _name(words[0]) == "eval" or any(can_run(each, "shell") for each in names)
+    )
 
 
 def _read(node: Node) -> str:
