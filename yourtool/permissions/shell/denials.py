@@ -8,7 +8,7 @@ such as `env` and `xargs`, and code for shells. What cannot be read without runn
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from itertools import islice
+from itertools import dropwhile, islice, pairwise
 
 from yourtool.permissions.shell.lines.commands import (
     Command,
@@ -17,7 +17,8 @@ from yourtool.permissions.shell.lines.commands import (
     iter_quoted_code,
 )
 from yourtool.permissions.shell.lines.syntax import is_gapless, is_misread, parse
-from yourtool.permissions.shell.programs.table import can_run, find_launched, is_fed
+from yourtool.permissions.shell.open_rules import iter_program_options
+from yourtool.permissions.shell.programs.table import can_run, find_launched, is_fed, is_known
 from yourtool.permissions.shell.specs import CommandSpec
 
 _MAX_DEPTH = 8
@@ -25,6 +26,7 @@ _MAX_DEPTH = 8
 
 _CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*+)\\\n")
 """A line continuation: a backslash that is not escaped, and a line end."""
+_INPUTS = frozenset({"-", "/dev/stdin"})
 _NAME = re.compile(r"[\w.+-]+")
 
 
@@ -68,18 +70,22 @@ class _Check:
         if not words or (program := words[0]) is None:
             return Denial.UNCLEAR
         name = _program_name(program)
-        outcomes = [self._at(words, 0), self._evaluated(name, words)]
+        outcomes = [self._at(words, 0), self._evaluated(name, words, command.inputs)]
         first = 1 if name.startswith("ld-") else find_launched(words)
         if first is not None:
             outcomes += [self._at(words, start) for start in range(first, len(words))]
             outcomes.append(self._code((name, *words[first:]), depth))
+            inner = dropwhile(lambda word: not can_run(word or "", "code"), words[first:])
+            outcomes.append(self._mention([*inner][1:]))
+        elif not is_known(name):
+            outcomes.append(self._argument(words))
         if can_run(name, "shell"):
             outcomes += [self.line(text, depth + 1) for text in command.inputs]
         if can_run(name, "code"):
             outcomes.append(self._mention((*words[1:], *command.inputs)))
         return max(outcomes)
 
-    def _evaluated(self, name: str, words: Words) -> Denial:
+    def _evaluated(self, name: str, words: Words, inputs: Sequence[str]) -> Denial:
         """Return whether arguments may be code that cannot be read here."""
         known = [word for word in words[1:] if word is not None]
         if can_run(name, "command", "shell") and _reads_input_as_code(words):
@@ -93,11 +99,15 @@ class _Check:
             return self._mention([re.sub(r"^-\w*?S|\\_", " ", word) for word in known])
         if is_fed(name) and any(can_run(word.lower(), "command", "shell") for word in known):
             return Denial.UNCLEAR  # the arguments of a wrapper come from standard input
+        if not inputs and _reads_input(name, known):
+            return Denial.UNCLEAR
         if can_run(name, "subscripts"):
             return self._mention(known)
+        is_launched = find_launched(words) is not None
+        mentioned = [] if is_launched else list(iter_program_options([name, *known]))
         if can_run(name, "lines"):
-            return self._mention([word for word in known if re.search(r"[\s=!]", word)])
-        return Denial.NONE
+            mentioned += [word for word in known if re.search(r"[\s=!]", word)]
+        return self._mention(mentioned)
 
     def _at(self, words: Words, start: int) -> Denial:
         if (word := words[start]) is None:
@@ -119,6 +129,12 @@ class _Check:
         outcomes += [self.line(text, depth + 1) for text in lines]
         return max(outcomes, default=Denial.NONE)
 
+    def _argument(self, words: Words) -> Denial:
+        """Check the arguments of an unknown program, which may run what they name."""
+        found = (self._at(words, at) for at in range(1, len(words)) if words[at] is not None)
+        lines = [word for word in words[1:] if word is not None and re.search(r"\s", word)]
+        return Denial.UNCLEAR if Denial.DENIED in found else self._mention(lines)
+
     def _mention(self, words: Words) -> Denial:
         """Return whether code in another language names a denied program."""
         for word in words:
@@ -134,6 +150,14 @@ def _reads_input_as_code(words: Words) -> bool:
         return False
     after = words[shells[-1] + 1 :]
     return len(shells) > 1 or all(word and word.startswith("-") for word in after)
+
+
+def _reads_input(name: str, arguments: Sequence[str]) -> bool:
+    """Whether a program runs what it reads from its input."""
+    if can_run(name, "input"):
+        return not arguments or not _INPUTS.isdisjoint(arguments)
+    files = (word for option, word in pairwise(arguments) if re.fullmatch(r"-\w*f|--file", option))
+    return can_run(name, "code") and not _INPUTS.isdisjoint(files)
 
 
 def _match(spec: CommandSpec, arguments: Iterable[str | None]) -> Denial:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.permissions.shell.expanded_commands import Operand, get_name, iter_expanded
-from yourtool.permissions.shell.programs.table import Action, can_run, is_fed, load_programs
+from yourtool.permissions.shell.programs.table import Action, find_launched, is_fed, load_programs
 
 _MODE_OPTION = re.compile(r"--reference|-[rwxXstugo]")
 """Options in place of the mode or the owner, such as `-w`."""
@@ -77,7 +77,7 @@ def _iter_command(words: Sequence[Operand]) -> Iterator[Destruction]:
                 yield found
             return
         has_input = has_input or is_fed(name)
-        if at == 0 and not can_run(name, "command", "shell"):
+        if at == 0 and find_launched([each.plain for each in words]) is None:
             return
 
 

@@ -8,7 +8,7 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -63,7 +63,7 @@ def load_stars() -> Mapping[str, Star]:
     rows = load_programs()
     runners = (name for name, row in rows.items() if not row.is_named_exactly or row.runs_others)
     stars = {name: row.star for name, row in rows.items() if row.star is not None}
-    return {**dict.fromkeys(runners, Star(launches=True)), **stars}
+    return {**{each: Star(launches=True, needs=len(each.split())) for each in runners}, **stars}
 
 
 def find_risk(named: int, words: Sequence[str], place: Place) -> str:
@@ -113,6 +113,14 @@ def _find_risky_argument(
         has_at_signs=len(rows) > 1 and all(row.at_signs for row in rows[1:]),
     )
     return strange or ""
+
+
+def iter_program_options(words: Sequence[str]) -> Iterator[str]:
+    """Yield the options that name a program, its settings or its address, and what follows them."""
+    rows = [load_stars()[_EVERY], *_iter_rows(words)]
+    for word, following in pairwise((*words[1:], "")):
+        if word.startswith("-") and any(row.only or _is_named_by(row, word) for row in rows):
+            yield from (word, following)
 
 
 def _get_list(program: str) -> Accepted | None:
@@ -244,7 +252,8 @@ def _iter_rows(words: Sequence[str]) -> Iterator[Star]:
         yield own
     operands = (word for word in words[1:] if not word.startswith("-"))
     first = tuple(islice(operands, _MAX_OPERANDS))
-    yield from (rows[full] for each in first if (full := f"{name} {each}") in rows)
+    named = (*first, *map(" ".join, pairwise(first)))
+    yield from (rows[full] for each in named if (full := f"{name} {each}") in rows)
     if own is not None and own.bins:
         inner = (rows[each] for each in first[:1] if each in rows)
         yield from (row for row in inner if not row.launches)

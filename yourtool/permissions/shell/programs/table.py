@@ -172,18 +172,21 @@ class Program(Struct, frozen=True, forbid_unknown_fields=True):
     runs: Words = Words()
     """What arguments can contain: a `command`; lines for a `shell`, which reads its input as well;
     `code` in another language; `lines` in options; `subscripts`, which bash evaluates; or a `file`
-    of commands."""
+    of commands. `input`: without further arguments, it runs what it reads from its input."""
     is_fed: bool = False
     """Whether it adds arguments from its input to the command."""
     exact: bool | None = None
     """Whether a rule for one line is offered; None: unless the program runs commands or code."""
-    writes: Literal["", "arguments", "copies", "compressed", "in place"] = ""
-    """Which arguments are written: all; those that are no sources; all, also without their ending;
-    or all with `-i`."""
-    output: str = ""
-    """Letters of options, besides `o` and `O`, whose values are written."""
-    here: bool = False
-    """Whether it writes below the directory where it runs, by names that the line does not have."""
+    writes: Literal["", "arguments", "compressed", "copies", "first", "in place", "last"] = ""
+    """Which arguments are written: all; all, also without their ending; those that are no sources;
+    one of the first two; all with `-i`, and the files that a script names; or the last."""
+    output: Words = Words()
+    """Options, long ones or letters, whose values are written; `o`, `O` and `--output` are so of
+    every program."""
+    here: Words = Words()
+    """Options with which it writes below the directory where it runs, or `*` for always."""
+    enters: Words = Words()
+    """Options that name the directory where the command runs that it starts."""
     action: Action | None = None
     """What it does to the files in its arguments."""
     values: Words = Words()
@@ -268,6 +271,17 @@ def find_program(word: str) -> Program | None:
     return rows.get(name) or rows.get(name.rstrip(_VERSION))
 
 
+def is_known(word: str) -> bool:
+    """Whether the table has the program, or one of its commands."""
+    name = word.rpartition("/")[2]
+    return not {name, name.rstrip(_VERSION)}.isdisjoint(_get_names())
+
+
+@functools.cache
+def _get_names() -> frozenset[str]:
+    return frozenset(name.partition(" ")[0].lower() for name in load_programs())
+
+
 def find_module(name: str) -> str:
     """Return the program that is a Python module; empty if none is."""
     return _get_modules().get(name, "")
@@ -308,7 +322,8 @@ def find_launched(words: Sequence[str | None]) -> int | None:
 def _get_launchers() -> Mapping[str, Sequence[Sequence[str]]]:
     """Return the commands of programs that run others, without the programs, by their names."""
     found: dict[str, list[Sequence[str]]] = {}
-    for program, *command in (name.split() for name, row in load_programs().items() if row.runs):
+    rows = load_programs().items()
+    for program, *command in (name.split() for name, row in rows if "command" in row.runs):
         if command:
             found.setdefault(program, []).append(command)
     return found
