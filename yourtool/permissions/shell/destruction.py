@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.permissions.shell.expanded_commands import Operand, get_name, iter_expanded
+from yourtool.permissions.shell.programs.arguments import split_arguments
 from yourtool.permissions.shell.programs.table import Action, find_launched, is_fed, load_programs
 
 _MODE_OPTION = re.compile(r"--reference|-[rwxXstugo]")
@@ -123,26 +124,16 @@ def _split(
     name: str, arguments: Sequence[Operand]
 ) -> tuple[list[str], list[Operand], Operand | None]:
     """Return the options, the operands, and the value of `--target-directory`."""
-    options, operands, target = list[str](), list[Operand](), None
-    valued, at = load_programs()[name].values, 0
-    while at < len(arguments):
-        word, text = arguments[at], arguments[at].plain or ""
-        at += 1
-        if text == "--":
-            operands += arguments[at:]
-            break
-        if not text.startswith("-") or text == "-":
-            operands.append(word)
-            continue
-        options.append(text)
-        if text in valued and at < len(arguments):
-            if text in ("-t", "--target-directory"):
-                target = arguments[at]
-            at += 1
-        elif text.startswith("--target-directory="):
-            value = text.partition("=")[2]
+    texts, valued = [each.plain or "" for each in arguments], load_programs()[name].values
+    options, operands = split_arguments(texts, valued)
+    target = None
+    for at in options:
+        if texts[at] in ("-t", "--target-directory") and texts[at] in valued:
+            target = arguments[at + 1] if at + 1 < len(arguments) else target
+        elif texts[at].startswith("--target-directory="):
+            value = texts[at].partition("=")[2]
             target = Operand(value, (value,))
-    return options, operands, target
+    return [texts[at] for at in options], [arguments[at] for at in operands], target
 
 
 def _iter_found(arguments: Sequence[Operand]) -> Iterator[Destruction]:

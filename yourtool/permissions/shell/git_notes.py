@@ -5,9 +5,9 @@ Few of them run other programs, so each reason is about what the command itself 
 
 from collections.abc import Mapping, Sequence
 
-from yourtool.permissions.shell.git_losses import Removed, find_git_loss
+from yourtool.permissions.shell.git_losses import find_git_loss
 from yourtool.permissions.shell.programs.arguments import read_arguments
-from yourtool.permissions.shell.programs.table import find_row, load_programs
+from yourtool.permissions.shell.programs.table import Removed, find_row, load_programs
 
 _REMOVED: Mapping[Removed, str] = {
     "branches": "deletes branches whose commits may be nowhere else",

@@ -22,13 +22,13 @@ from yourtool.permissions.shell.lines.assigned_values import iter_filled, read_v
 from yourtool.permissions.shell.lines.plain_commands import MOVES
 from yourtool.permissions.shell.lines.syntax import Node, parse, text_of, word_of
 from yourtool.permissions.shell.programs.arguments import is_free, only_reads
+from yourtool.permissions.shell.programs.git_commands import read_git
 from yourtool.permissions.shell.programs.table import (
     Program,
     can_run,
     find_launched,
     find_program,
     find_row,
-    load_programs,
 )
 from yourtool.permissions.shell.protected_targets import HERE, is_protected_target, make_relative
 from yourtool.permissions.shell.wrapped import find_inner_start
@@ -57,9 +57,6 @@ _READING_GIT_CONFIG = frozenset(
     {"-l", "--list", "list", "get", "get-all", "--get", "--get-all", "--get-regexp"}
 )
 _EDIT = ("-e", "--edit", "edit")
-_GIT_OPTIONS_WITH_VALUE = frozenset(
-    {"-C", "-c", "--attr-source", "--config-env", "--git-dir", "--namespace", "--work-tree"}
-)
 _WORK_TREE = re.compile(r"--work-tree=|GIT_WORK_TREE=|core\.worktree=", re.IGNORECASE)
 """Before the directory in which git writes files."""
 
@@ -305,30 +302,30 @@ def _iter_values(arguments: Sequence[str], options: Sequence[str]) -> Iterator[s
 
 
 def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[_Target]:
-    folder, rest = _read_git_options(arguments)
-    if not rest:
-        return
-    if folder and not _is_known_to_read("git", rest):
+    given, folder = read_git(arguments), ""
+    for option, value in given.settings:
+        is_folder = option in ("-C", "--work-tree")
+        for each in (value,) if is_folder else _iter_work_trees(value or option):
+            folder = os.path.join(folder, each)  # noqa: PTH118 - a text, and not a path here
+    verb, words = given.verb, given.words
+    if folder and verb and not _is_known_to_read("git", (verb, *words)):
         yield folder
-    row = load_programs().get(f"git {rest[0]}") or Program()
-    if rest[0] == "config" and _READING_GIT_CONFIG.isdisjoint(rest):
+    if verb == "config" and _READING_GIT_CONFIG.isdisjoint(words):
         places = ("--global", "--local", "--system", "--worktree")
-        if len([word for word in rest[1:] if word not in places]) != 1 or rest[-1] in _EDIT:
-            is_harmless = changes_harmless_setting(rest[1:]) and not any(
-                map(_EXPANDED.search, rest)
-            )
-            yield _Settings(folder, "~/.gitconfig" if "--global" in rest else "", is_harmless)
-    elif row.writes == "arguments":
-        yield from (os.path.join(folder, word) for word in rest[1:] if word != "HEAD")  # noqa: PTH118
-        if rest[0] in ("init", "clone"):
-            yield from _iter_made(folder, rest)
-        if rest[0] == "submodule" and not {"add", "set-branch", "set-url"}.isdisjoint(rest):
+        if len([word for word in words if word not in places]) != 1 or words[-1] in _EDIT:
+            is_harmless = changes_harmless_setting(words) and not any(map(_EXPANDED.search, words))
+            yield _Settings(folder, "~/.gitconfig" if "--global" in words else "", is_harmless)
+    elif given.row.writes == "arguments":
+        yield from (os.path.join(folder, word) for word in words if word != "HEAD")  # noqa: PTH118
+        if verb in ("init", "clone"):
+            yield from _iter_made(folder, (verb, *words))
+        if verb == "submodule" and not {"add", "set-branch", "set-url"}.isdisjoint(words):
             yield ".gitmodules"
     else:  # other letters can have a value in the same word, such as the text of `-S`
-        if row.here:
+        if given.row.here:
             yield folder or HERE
-        words = [word for word in rest if not re.match("-[^-oO]", word)]
-        yield from (os.path.join(folder, each) for each in _iter_outputs(row, words))  # noqa: PTH118
+        words = [word for word in words if not re.match("-[^-oO]", word)]
+        yield from (os.path.join(folder, each) for each in _iter_outputs(given.row, words))  # noqa: PTH118
 
 
 def _iter_made(folder: str, words: Sequence[str]) -> Iterator[_MadeRepository]:
@@ -338,22 +335,6 @@ def _iter_made(folder: str, words: Sequence[str]) -> Iterator[_MadeRepository]:
     if words[0] == "clone":
         name = last.rstrip("/").rpartition("/")[2].removesuffix(".git")
         yield _MadeRepository(os.path.join(folder, name))  # noqa: PTH118
-
-
-def _read_git_options(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Return the directory in which git writes files, if options name one, and what follows."""
-    folder, at = "", 0
-    while at < len(arguments) and arguments[at].startswith("-"):
-        option = arguments[at]
-        value = ""
-        if option in _GIT_OPTIONS_WITH_VALUE:
-            at += 1
-            value = arguments[at] if at < len(arguments) else ""
-        is_folder = option in ("-C", "--work-tree")
-        for each in (value,) if is_folder else _iter_work_trees(value or option):
-            folder = os.path.join(folder, each)  # noqa: PTH118 - a text, and not a path here
-        at += 1
-    return folder, arguments[at:]
 
 
 def _iter_work_trees(word: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
 from typing import TypeAlias
 from urllib.parse import unquote
@@ -12,7 +12,7 @@ from msgspec import Struct
 from yourtool.git.config import may_be_secret
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.lines.plain_commands import PLAIN_VARIABLE
-from yourtool.permissions.shell.programs.table import Accepted, Arguments
+from yourtool.permissions.shell.programs.table import Accepted, Arguments, Program
 
 IsReadable: TypeAlias = Callable[[str], bool]
 """Whether a path may be read without an approval."""
@@ -132,6 +132,32 @@ def read_arguments(row: Accepted, words: Sequence[str]) -> "GivenArguments | Non
         else:
             found += read
     return GivenArguments(tuple(found), (*operands, *rest))
+
+
+def get_valued(row: Program) -> frozenset[str]:
+    """Return the options of a program with a value in the next word, with their hyphens."""
+    accepted = row.changes or row.reads or Accepted()
+    letters = (f"-{each}" for each, kind in get_kinds(accepted).items() if kind == ":")
+    long = (f"--{each[:-1]}" for each in accepted.options if each.endswith(":"))
+    return frozenset((*letters, *long, *row.values))
+
+
+def split_arguments(
+    words: Sequence[str], valued: Container[str]
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the positions of options and of other arguments; also for programs without a row.
+
+    `valued`: the options with a value in the next word.
+    """
+    options, operands, at = list[int](), list[int](), 0
+    while at < len(words):
+        if words[at] == "--":
+            operands += range(at + 1, len(words))
+            break
+        is_option = words[at].startswith("-") and words[at] != "-"
+        (options if is_option else operands).append(at)
+        at += 2 if words[at] in valued else 1
+    return options, operands
 
 
 def is_free(row: Accepted, words: Sequence[str]) -> bool:

@@ -164,6 +164,24 @@ class Downloads(Struct, frozen=True, forbid_unknown_fields=True):
     same_as: str = ""
 
 
+Removed: TypeAlias = Literal["", "branches", "history", "remote", "stashes", "worktree"]
+
+
+class Loss(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a command of git discards."""
+
+    marks: Words = Words()
+    """The options because of which it does; empty: it always does."""
+    unless: Words = Words()
+    """Options with which it does not."""
+    files: Literal["", "unstaged", "staged"] = ""
+    """Which files of the work tree are replaced; those that are staged, too."""
+    paths: bool = False
+    """Whether these are the files in the arguments."""
+    removed: Removed = ""
+    """What else is removed."""
+
+
 class Program(Struct, frozen=True, forbid_unknown_fields=True):
     """A row of the table."""
 
@@ -201,6 +219,11 @@ class Program(Struct, frozen=True, forbid_unknown_fields=True):
     added: Words = Words()
     """Options with which this command of git runs no other program, not even in a submodule, whose
     settings it would obey to find out what changed in it."""
+    loses: Loss | None = None
+    asks: bool = False
+    """Whether this command of git asks the remote in its first argument."""
+    signs: Words = Words()
+    """Options with which this command of git signs."""
     note: str = ""
     """Why no rule with `*` covers it; a predicate."""
     reads: Accepted | None = None
