@@ -20,13 +20,6 @@ from yourtool.permissions.shell.programs.table import find_program, find_row, lo
 from yourtool.permissions.shell.wrapped import find_inner_start
 from yourtool.process.environment import find_absolute_path, find_virtual_environment, is_inside
 
-_GIT_OPTIONS = (
-    "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c",
-    "core.hooksPath=/dev/null", "-c", "diff.external=", "-c", "log.showSignature=false", "-c",
-    "gpg.program=false", "-c", "gpg.ssh.program=false", "-c", "gpg.x509.program=false", "-c",
-    "diff.submodule=short", "-c", "status.submoduleSummary=false", "-c",
-    "safe.bareRepository=explicit", "-c", "submodule.recurse=false",
-)  # fmt: skip
 _MIN_ENTERING = 3
 """Words of `git -C DIRECTORY`."""
 
@@ -141,7 +134,7 @@ def _resolve_words(
     if row is not None and row.arguments == "settings":
         return [program, Word("--no-pager"), *words[1:]]  # it would show the other options
     if name == "git" and row is not None:  # a rule for another command means its hooks too
-        return [program, *map(Word, _GIT_OPTIONS), *_without_helpers(words[1:])]
+        return [program, *map(Word, load_programs()["git"].added), *_without_helpers(words[1:])]
     start = find_inner_start(texts)
     if start is None or start >= len(words):
         return [program, *words[1:]]
