@@ -242,3 +242,8 @@ def test_code_is_read_to_a_greatest_depth():
     for depth in range(10):
         assert denial(line) is (Denial.DENIED if depth <= 8 else Denial.UNCLEAR)
         line = "eval " + re.sub(r"(\W)", r"\\\1", line)
+
+
+def test_glob_with_the_ending_of_a_denied_script_is_unclear():
+    assert denial("timeout 5 ./*.sh", "deploy.sh *") is Denial.UNCLEAR
+    assert denial("timeout 5 ./*.py", "deploy.sh *") is Denial.NONE

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from itertools import dropwhile, islice, pairwise
 
+from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.shell.lines.commands import (
     Command,
+    Glob,
     Words,
     iter_commands,
     iter_quoted_code,
@@ -27,6 +29,8 @@ _MAX_DEPTH = 8
 _CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*+)\\\n")
 """A line continuation: a backslash that is not escaped, and a line end."""
 _INPUTS = frozenset({"-", "/dev/stdin"})
+_FILE_PATTERN = re.compile(r"\.[a-z]\w*$")
+"""Such as `*.py`: no interpreter or wrapper has such a name."""
 _NAME = re.compile(r"[\w.+-]+")
 
 
@@ -66,14 +70,14 @@ class _Check:
         return max(outcome, self._mention(list(iter_quoted_code(root))))
 
     def _command(self, command: Command, depth: int) -> Denial:
-        words = command.words
+        words = [None if isinstance(word, Glob) else word for word in command.words]
         if not words or (program := words[0]) is None:
             return Denial.UNCLEAR
         name = _program_name(program)
         outcomes = [self._at(words, 0), self._evaluated(name, words, command.inputs)]
         first = 1 if name.startswith("ld-") else find_launched(words)
         if first is not None:
-            outcomes += [self._at(words, start) for start in range(first, len(words))]
+            outcomes += [self._at(command.words, start) for start in range(first, len(words))]
             outcomes.append(self._code((name, *words[first:]), depth))
             inner = dropwhile(lambda word: not can_run(word or "", "code"), words[first:])
             outcomes.append(self._mention([*inner][1:]))
@@ -112,6 +116,11 @@ class _Check:
     def _at(self, words: Words, start: int) -> Denial:
         if (word := words[start]) is None:
             return Denial.UNCLEAR
+        if isinstance(word, Glob):
+            pattern = _program_name(word)
+            is_file = _FILE_PATTERN.search(pattern) is not None and "[" not in pattern
+            may_be = not is_file or any(matches_glob(pattern, name) for name in self._forbidden)
+            return Denial.UNCLEAR if may_be else Denial.NONE
         specs = self._forbidden.get(_program_name(word), ())
         return max(
             (_match(spec, islice(words, start + 1, None)) for spec in specs), default=Denial.NONE
@@ -170,7 +179,7 @@ def _match(spec: CommandSpec, arguments: Iterable[str | None]) -> Denial:
         waiting = [(found, after) for found, after in states if found < size]
         if not waiting:
             return Denial.NONE
-        if word is None:
+        if word is None or isinstance(word, Glob):
             return Denial.UNCLEAR
         states = {(found + 1, False) for found, _ in waiting if word == spec.words[found]}
         if word.startswith("-"):

@@ -45,7 +45,7 @@ _OTHER_OUTPUT = re.compile(r"-o[A-Z]$|-out")
 """As of `nmap` and `openssl`."""
 _FIRST = 2
 """Arguments of which one is the archive: `zip A`, `7z a A`."""
-_SED_FILE = re.compile(r"(?<![A-Za-z.])[gpiIeEmM0-9]*[wW]\s*([^\s;}]+)")
+_SED_FILE = re.compile(r"(?<![A-Za-z0-9.])[gpiIeEmM0-9]*+[wW]\s*([^\s;}]+)")
 _QUOTED = re.compile(r"[\"']([^\"']*)[\"']")
 _WRITING_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _MAX_DEPTH = 8

@@ -128,7 +128,8 @@ def test_denied_command_behind_a_wrapper_is_denied(line):
         "git rebase --exec 'rm x' main", "rg --pre rm a", "sort --compress-program=rm a",
         "man -P rm ls", "nodemon --exec 'rm x'", "tar -I rm -cf a b", "unknown rm x",
         "unknown --run 'rm x'", "./wrap.sh /bin/rm x", "just --shell rm", "rsync -e 'rm x' a b",
-        "go vet -vettool rm", "unknown 'a; rm x'",
+        "go vet -vettool rm", "unknown 'a; rm x'", "npx r*", "timeout 5 /bin/?m x", "uv run [r]m x",
+        "timeout 5 p?thon -c 'rm x'", "timeout 5 p*", "npx rm*",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CONF-04", "T5")
@@ -143,7 +144,8 @@ def test_denied_command_that_a_program_may_run_needs_an_approval(line):
         "uv add remove", "docker ps", "npm install", "npm run rm", "git bisect start",
         "git submodule update", "nix build", "mise install node", "conda install a", "unknown x",
         "unknown 'a b'", "unknown --rm x", "which rm", "man rm", "cat rm", "pip install rm",
-        "go vet ./...", "perf list", "hatch build",
+        "go vet ./...", "perf list", "hatch build", "npx tsc src/*.ts", "uv run pytest tests/*.py",
+        "timeout 5 pytest test_*.py", "ls | xargs wc -l src/*.c",
     ],
 )  # fmt: skip
 def test_ordinary_command_of_such_a_program_is_not_denied(line):

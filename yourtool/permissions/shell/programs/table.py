@@ -217,8 +217,8 @@ class Program(Struct, frozen=True, forbid_unknown_fields=True):
     builtin: bool = False
     """Whether it is a command of bash."""
     added: Words = Words()
-    """Options with which git, or this command of it, runs no other program, not even in a submodule,
-    whose settings it would obey to find out what changed in it."""
+    """Options with which git, or this command of it, runs no other program, not even in a
+    submodule, whose settings it would obey to find out what changed in it."""
     loses: Loss | None = None
     asks: bool = False
     """Whether this command of git asks the remote in its first argument."""
