@@ -212,8 +212,8 @@ class Program(Struct, frozen=True, forbid_unknown_fields=True):
     tool: bool = False
     """Whether a project installs it, and a rule gives the project nothing that it lacks: it could
     put another program in its place, also for `[sandbox] outside`, where `pip` may be."""
-    module: str = ""
-    """The Python module that is this program."""
+    is_module: bool = False
+    """Whether it is a Python module, whose name has `_` where that of the program has `-`."""
     builtin: bool = False
     """Whether it is a command of bash."""
     added: Words = Words()
@@ -307,12 +307,9 @@ def _get_names() -> frozenset[str]:
 
 def find_module(name: str) -> str:
     """Return the program that is a Python module; empty if none is."""
-    return _get_modules().get(name, "")
-
-
-@functools.cache
-def _get_modules() -> Mapping[str, str]:
-    return {row.module: name for name, row in load_programs().items() if row.module}
+    program = name.replace("_", "-")
+    row = load_programs().get(program)
+    return program if row is not None and row.is_module and "-" not in name else ""
 
 
 def can_run(word: str, *kinds: str) -> bool:
