@@ -129,7 +129,7 @@ def test_denied_command_behind_a_wrapper_is_denied(line):
         "man -P rm ls", "nodemon --exec 'rm x'", "tar -I rm -cf a b", "unknown rm x",
         "unknown --run 'rm x'", "./wrap.sh /bin/rm x", "just --shell rm", "rsync -e 'rm x' a b",
         "go vet -vettool rm", "unknown 'a; rm x'", "npx r*", "timeout 5 /bin/?m x", "uv run [r]m x",
-        "timeout 5 p?thon -c 'rm x'", "timeout 5 p*", "npx rm*",
+        "timeout 5 p?thon -c 'rm x'", "timeout 5 p*", "npx rm*", "fc -s rm",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CONF-04", "T5")
@@ -143,7 +143,8 @@ def test_denied_command_that_a_program_may_run_needs_an_approval(line):
         "python a.py", "python -m pytest", "node --version", "make -j4", "crontab -l", "uv sync",
         "uv add remove", "docker ps", "npm install", "npm run rm", "git bisect start",
         "git submodule update", "nix build", "mise install node", "conda install a", "unknown x",
-        "unknown 'a b'", "unknown --rm x", "which rm", "man rm", "cat rm", "pip install rm",
+        "unknown 'a b'", "unknown --rm x", "which rm", "killall rm", "help rm", "man rm", "cat rm",
+        "pip install rm",
         "go vet ./...", "perf list", "hatch build", "npx tsc src/*.ts", "uv run pytest tests/*.py",
         "timeout 5 pytest test_*.py", "ls | xargs wc -l src/*.c",
     ],
