@@ -14,7 +14,7 @@ import pytest
 from tests.regexes import attacks, overlaps, parse
 from yourtool.foundation.masking import Mask
 from yourtool.foundation.wildcards import parse_wildcard
-from yourtool.permissions.shell.open_rules import _load_rows
+from yourtool.permissions.shell.open_rules import load_stars
 from yourtool.tui.input.completer import subsequence_pattern
 
 ROOT = Path(__file__).parents[1]
@@ -37,10 +37,10 @@ BUILT = {
         subsequence_pattern("aab")
     ],
     "yourtool/permissions/shell/open_rules.py: each": [
-        pattern for row in _load_rows().values() for pattern in row.matches
+        pattern for row in load_stars().values() for pattern in row.matches
     ],
-    "yourtool/permissions/shell/programs.py: row.forms.get(name, '.*')": [
-        form for row in _load_rows().values() if row.only for form in row.only.forms.values()
+    "yourtool/permissions/shell/programs/arguments.py: row.forms.get(name, '.*')": [
+        form for row in load_stars().values() if row.only for form in row.only.forms.values()
     ],
     "yourtool/tui/input/completer.py: subsequence_pattern(folded_query)": [
         subsequence_pattern("aab")

@@ -180,3 +180,7 @@ def test_directory_of_a_git_command_is_known_unless_it_names_another_repository(
 )  # fmt: skip
 def test_only_some_losses_are_those_of_files(line, discards):
     assert loss(line).discards_files is discards
+
+
+def test_empty_argument_of_a_push_discards_nothing():
+    assert find_git_loss(["git", "push", "origin", ""]) is None

@@ -3,10 +3,8 @@
 Where a change goes:
 
 - commands and hosts in rules: `permissions/shell/`, `permissions/hosts.py`
-- a program that only reads: a row in `permissions/shell/programs.toml`; what its fields mean:
-  `programs.py`
-- what `*` of a rule covers: a row in `permissions/shell/writing_programs.toml` (options that it
-  covers) or `open_rules.toml` (those that it does not, and whether such a rule is offered)
+- what a program reads, writes, runs or fetches, and what `*` of a rule covers: its row in one of
+  the files `*.toml` of `permissions/shell/programs/`, whose fields are in `table.py` there
 - which files a command reads without naming them: `permissions/shell/searches.py`
 """
 

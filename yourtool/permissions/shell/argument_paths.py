@@ -27,7 +27,6 @@ _OMITTING = frozenset(
     }
 )  # fmt: skip
 """Options whose values are files that a program does not use."""
-_COPIERS = frozenset({"cp", "gcp"})
 _COPYING = re.compile(
     r"-[abdfHiLnPpRrTuvx]+|--(?:archive|force|no-clobber|parents|recursive|verbose)"
 )
@@ -113,10 +112,10 @@ def _iter_bundled(word: str) -> Iterator[str]:
         yield from (word[at:] for at in range(2, len(word)))
 
 
-def skip_sources(name: str, arguments: Sequence[str]) -> Sequence[str]:
-    """Return the arguments of a program without the files that it only copies, as far as known."""
+def skip_sources(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the arguments of a program that copies files without its sources, as far as known."""
     operands = [word for word in arguments if not word.startswith("-")]
-    if name not in _COPIERS or not operands or _ONE_WORD.fullmatch(operands[-1]) is None:
+    if not operands or _ONE_WORD.fullmatch(operands[-1]) is None:
         return arguments
     options = [word for word in arguments if word.startswith("-")]
     return operands[-1:] if all(map(_COPYING.fullmatch, options)) else arguments

@@ -15,31 +15,13 @@ from msgspec import Struct
 from yourtool.foundation.files import is_file, real_path
 from yourtool.permissions.shell.lines.plain import PlainCommand, quote_plain
 from yourtool.permissions.shell.lines.syntax import Word
-from yourtool.permissions.shell.programs import WRITING, find_row
+from yourtool.permissions.shell.programs.arguments import is_free
+from yourtool.permissions.shell.programs.table import find_program, find_row, load_programs
 from yourtool.permissions.shell.wrapped import find_inner_start
 from yourtool.process.environment import find_absolute_path, find_virtual_environment, is_inside
 
-_BUILTINS = frozenset(
-    {"[", "[[", "cd", "command", "echo", "false", "printf", "pwd", "read", "test", "true", "type"}
-)
-_GIT_OPTIONS = (
-    "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c",
-    "core.hooksPath=/dev/null", "-c", "diff.external=", "-c", "log.showSignature=false", "-c",
-    "gpg.program=false", "-c", "gpg.ssh.program=false", "-c", "gpg.x509.program=false", "-c",
-    "diff.submodule=short", "-c", "status.submoduleSummary=false", "-c",
-    "safe.bareRepository=explicit", "-c", "submodule.recurse=false",
-)  # fmt: skip
 _MIN_ENTERING = 3
 """Words of `git -C DIRECTORY`."""
-_NO_HELPERS = ("--no-ext-diff", "--no-textconv")
-_OPTIONS_OF_COMMANDS = {
-    "blame": ("--no-textconv",),
-    "diff": (*_NO_HELPERS, "--ignore-submodules=dirty"),
-    "log": _NO_HELPERS,
-    "show": _NO_HELPERS,
-    "status": ("--ignore-submodules=dirty",),
-}
-"""git would obey the settings of a submodule to find out what changed in it."""
 
 
 class UnsafeProgramError(Exception):
@@ -104,8 +86,8 @@ def build_search_path(outer: Mapping[str, str], workspace: Path) -> SearchPath:
 def _is_of_system(words: Sequence[str]) -> bool:
     """Whether a command may need no rule, or rules are about what its program is known to write."""
     row, rest = find_row(words)
-    is_free = row is not None and not row.loads_code and row.is_free(rest)
-    return is_free or find_row(words, WRITING)[0] is not None
+    is_unasked = row is not None and not row.loads_code and is_free(row, rest)
+    return is_unasked or find_row(words, "changes")[0] is not None
 
 
 def directory_is(path: Path, directory: str) -> bool:
@@ -144,14 +126,15 @@ def _resolve_words(
     if texts[:2] == ["git", "-C"] and len(words) > _MIN_ENTERING:
         program, *rest = _resolve_words([words[0], *words[3:]], search_path)
         return [program, *words[1:3], *rest]
-    if name in _BUILTINS and not is_inner:
+    known = find_program(name)
+    if known is not None and known.builtin and "/" not in name and not is_inner:
         return words
     program = Word(search_path.find(texts))
     row, _ = find_row(texts)
     if row is not None and row.arguments == "settings":
         return [program, Word("--no-pager"), *words[1:]]  # it would show the other options
     if name == "git" and row is not None:  # a rule for another command means its hooks too
-        return [program, *map(Word, _GIT_OPTIONS), *_without_helpers(words[1:])]
+        return [program, *map(Word, load_programs()["git"].added), *_without_helpers(words[1:])]
     start = find_inner_start(texts)
     if start is None or start >= len(words):
         return [program, *words[1:]]
@@ -160,4 +143,6 @@ def _resolve_words(
 
 def _without_helpers(words: Sequence[Word]) -> Sequence[Word]:
     command, *rest = words
-    return [command, *map(Word, _OPTIONS_OF_COMMANDS.get(command.text, ())), *rest]
+    row = load_programs().get(f"git {command.text}")
+    added = () if row is None else row.added
+    return [command, *map(Word, added), *rest]

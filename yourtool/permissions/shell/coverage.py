@@ -14,7 +14,8 @@ from yourtool.permissions.shell.lines.plain import PlainCommand, parse_plain
 from yourtool.permissions.shell.lines.plain_commands import may_move
 from yourtool.permissions.shell.open_rules import find_risk
 from yourtool.permissions.shell.place import GLOB_CHARACTERS, Place
-from yourtool.permissions.shell.programs import WRITING, find_row, only_reads, without_spelled
+from yourtool.permissions.shell.programs.arguments import only_reads, without_spelled
+from yourtool.permissions.shell.programs.table import find_row
 from yourtool.permissions.shell.reading import find_obstacle, only_reads_inside
 from yourtool.permissions.shell.specs import CommandSpec, find_strong
 from yourtool.permissions.shell.wrapped import enter_git, iter_meanings, unwrap
@@ -157,7 +158,7 @@ def find_helper(words: Sequence[str], place: Place) -> str | None:
     """Describe what lets a command of git run a program, also in a submodule that it enters."""
     if words[0] != "git":
         return None
-    row, _ = find_row(words, WRITING)
+    row, _ = find_row(words, "changes")
     enters = row is not None and row.enters_submodules
     return place.find_git_helper() or (place.find_submodule_helper() if enters else None)
 
@@ -185,7 +186,7 @@ def _may_expand(glob: str, place: Place) -> bool:
 
 def _covers_writing(spec: CommandSpec, command: PlainCommand, place: Place) -> bool | None:
     """Whether a program that writes does what it is known for; None if it is not known."""
-    row, rest = find_row(command.texts, WRITING)
+    row, rest = find_row(command.texts, "changes")
     if row is None:
         return None
     named = len(spec.words) - (len(command.texts) - len(rest))

@@ -8,36 +8,29 @@ such as `env` and `xargs`, and code for shells. What cannot be read without runn
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from itertools import islice
+from itertools import dropwhile, islice, pairwise
 
+from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.shell.lines.commands import (
     Command,
+    Glob,
     Words,
     iter_commands,
     iter_quoted_code,
 )
 from yourtool.permissions.shell.lines.syntax import is_gapless, is_misread, parse
-from yourtool.permissions.shell.specs import INTERPRETERS, SHELLS, WRAPPERS, CommandSpec
+from yourtool.permissions.shell.open_rules import iter_program_options
+from yourtool.permissions.shell.programs.table import can_run, find_launched, is_fed, is_known
+from yourtool.permissions.shell.specs import CommandSpec
 
 _MAX_DEPTH = 8
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""
 
-_READ_CODE = SHELLS | {"source", "."}
-_EVALUATORS = frozenset(
-    {
-        "[", "[[", "compgen", "complete", "declare", "enable", "export", "hash", "let", "local",
-        "mapfile", "printf", "read", "readarray", "readonly", "set", "test", "typeset", "unset",
-    }
-)  # fmt: skip
-"""Builtins that can evaluate their arguments, for example as subscripts."""
-_HOSTS = frozenset(
-    {
-        "bunx", "git", "make", "npm", "npx", "pipx", "pnpm", "rsync", "split", "tar", "uvx", "yarn",
-    }
-)  # fmt: skip
-"""Programs with options whose values are command lines."""
 _CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*+)\\\n")
 """A line continuation: a backslash that is not escaped, and a line end."""
+_INPUTS = frozenset({"-", "/dev/stdin"})
+_FILE_PATTERN = re.compile(r"\.[a-z]\w*$")
+"""Such as `*.py`: no interpreter or wrapper has such a name."""
 _NAME = re.compile(r"[\w.+-]+")
 
 
@@ -77,43 +70,57 @@ class _Check:
         return max(outcome, self._mention(list(iter_quoted_code(root))))
 
     def _command(self, command: Command, depth: int) -> Denial:
-        words = command.words
+        words = [None if isinstance(word, Glob) else word for word in command.words]
         if not words or (program := words[0]) is None:
             return Denial.UNCLEAR
         name = _program_name(program)
-        outcomes = [self._at(words, 0), self._evaluated(name, words)]
-        if name in WRAPPERS or name.startswith("ld-"):
-            outcomes += [self._at(words, start) for start in range(1, len(words))]
-            outcomes.append(self._code(words, depth))
-        if name in SHELLS:
+        outcomes = [self._at(words, 0), self._evaluated(name, words, command.inputs)]
+        first = 1 if name.startswith("ld-") else find_launched(words)
+        if first is not None:
+            outcomes += [self._at(command.words, start) for start in range(first, len(words))]
+            outcomes.append(self._code((name, *words[first:]), depth))
+            inner = dropwhile(lambda word: not can_run(word or "", "code"), words[first:])
+            outcomes.append(self._mention([*inner][1:]))
+        elif not is_known(name):
+            outcomes.append(self._argument(words))
+        if can_run(name, "shell"):
             outcomes += [self.line(text, depth + 1) for text in command.inputs]
-        if name.rstrip("0123456789.-") in INTERPRETERS:
+        if can_run(name, "code"):
             outcomes.append(self._mention((*words[1:], *command.inputs)))
         return max(outcomes)
 
-    def _evaluated(self, name: str, words: Words) -> Denial:
+    def _evaluated(self, name: str, words: Words, inputs: Sequence[str]) -> Denial:
         """Return whether arguments may be code that cannot be read here."""
         known = [word for word in words[1:] if word is not None]
-        if name in WRAPPERS and _reads_input_as_code(words):
+        if can_run(name, "command", "shell") and _reads_input_as_code(words):
             return Denial.UNCLEAR
-        if name in _READ_CODE and (
+        if can_run(name, "shell", "file") and (
             len(known) < len(words) - 1
             or any(word.startswith(("/dev/", "/proc/")) for word in known)
         ):
             return Denial.UNCLEAR
         if name == "env" and any(re.match(r"-\w*S|--s", word) for word in known):
             return self._mention([re.sub(r"^-\w*?S|\\_", " ", word) for word in known])
-        if name == "xargs" and any(_program_name(word) in WRAPPERS for word in known):
+        if is_fed(name) and any(can_run(word.lower(), "command", "shell") for word in known):
             return Denial.UNCLEAR  # the arguments of a wrapper come from standard input
-        if name in _EVALUATORS:
+        if not inputs and _reads_input(name, known):
+            return Denial.UNCLEAR
+        if can_run(name, "subscripts"):
             return self._mention(known)
-        if name in _HOSTS:
-            return self._mention([word for word in known if re.search(r"[\s=!]", word)])
-        return Denial.NONE
+        is_launched = find_launched(words) is not None
+        mentioned = [] if is_launched else list(iter_program_options([name, *known]))
+        if can_run(name, "lines"):
+            mentioned += [word for word in known if re.search(r"[\s=!]", word)]
+        return self._mention(mentioned)
 
     def _at(self, words: Words, start: int) -> Denial:
         if (word := words[start]) is None:
             return Denial.UNCLEAR
+        if isinstance(word, Glob):
+            pattern = _program_name(word)
+            is_file = _FILE_PATTERN.search(pattern) is not None and "[" not in pattern
+            may_be = not is_file or any(matches_glob(pattern, name) for name in self._forbidden)
+            return Denial.UNCLEAR if may_be else Denial.NONE
         specs = self._forbidden.get(_program_name(word), ())
         return max(
             (_match(spec, islice(words, start + 1, None)) for spec in specs), default=Denial.NONE
@@ -131,6 +138,12 @@ class _Check:
         outcomes += [self.line(text, depth + 1) for text in lines]
         return max(outcomes, default=Denial.NONE)
 
+    def _argument(self, words: Words) -> Denial:
+        """Check the arguments of an unknown program, which may run what they name."""
+        found = (self._at(words, at) for at in range(1, len(words)) if words[at] is not None)
+        lines = [word for word in words[1:] if word is not None and re.search(r"\s", word)]
+        return Denial.UNCLEAR if Denial.DENIED in found else self._mention(lines)
+
     def _mention(self, words: Words) -> Denial:
         """Return whether code in another language names a denied program."""
         for word in words:
@@ -141,11 +154,19 @@ class _Check:
 
 def _reads_input_as_code(words: Words) -> bool:
     """Whether a wrapper can start a shell without code, which reads it from standard input."""
-    shells = [at for at, word in enumerate(words) if word and _program_name(word) in SHELLS]
+    shells = [at for at, word in enumerate(words) if word and can_run(word.lower(), "shell")]
     if not shells:
         return False
     after = words[shells[-1] + 1 :]
     return len(shells) > 1 or all(word and word.startswith("-") for word in after)
+
+
+def _reads_input(name: str, arguments: Sequence[str]) -> bool:
+    """Whether a program runs what it reads from its input."""
+    if can_run(name, "input"):
+        return not arguments or not _INPUTS.isdisjoint(arguments)
+    files = (word for option, word in pairwise(arguments) if re.fullmatch(r"-\w*f|--file", option))
+    return can_run(name, "code") and not _INPUTS.isdisjoint(files)
 
 
 def _match(spec: CommandSpec, arguments: Iterable[str | None]) -> Denial:
@@ -158,7 +179,7 @@ def _match(spec: CommandSpec, arguments: Iterable[str | None]) -> Denial:
         waiting = [(found, after) for found, after in states if found < size]
         if not waiting:
             return Denial.NONE
-        if word is None:
+        if word is None or isinstance(word, Glob):
             return Denial.UNCLEAR
         states = {(found + 1, False) for found, _ in waiting if word == spec.words[found]}
         if word.startswith("-"):

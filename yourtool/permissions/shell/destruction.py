@@ -6,28 +6,14 @@ looked up here.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.permissions.shell.expanded_commands import Operand, get_name, iter_expanded
-from yourtool.permissions.shell.specs import WRAPPERS
+from yourtool.permissions.shell.programs.arguments import split_arguments
+from yourtool.permissions.shell.programs.table import Action, find_launched, is_fed, load_programs
 
-Action: TypeAlias = Literal["deletes", "moves", "overwrites", "changes"]
-
-_ACTIONS: Mapping[str, Action] = {
-    "rm": "deletes", "grm": "deletes", "unlink": "deletes", "shred": "overwrites",
-    "truncate": "overwrites", "dd": "overwrites", "mv": "moves", "gmv": "moves",
-    "chmod": "changes", "chown": "changes", "chgrp": "changes",
-}  # fmt: skip
-_VALUE_OPTIONS: Mapping[str, frozenset[str]] = {
-    "shred": frozenset({"-n", "-s", "--iterations", "--size", "--random-source"}),
-    "truncate": frozenset({"-s", "-r", "--size", "--reference"}),
-    "mv": frozenset({"-t", "-S", "--target-directory", "--suffix"}),
-    "gmv": frozenset({"-t", "-S", "--target-directory", "--suffix"}),
-}
-"""Options with a value in the next word."""
 _MODE_OPTION = re.compile(r"--reference|-[rwxXstugo]")
 """Options in place of the mode or the owner, such as `-w`."""
 _FIND_GLOBAL = frozenset({"-H", "-L", "-P", "-depth", "-mount", "-xdev"})
@@ -76,27 +62,32 @@ def find_destructions(line: str, environment: Mapping[str, str]) -> tuple[Destru
 
 def _iter_command(words: Sequence[Operand]) -> Iterator[Destruction]:
     """Yield what a command does, behind wrappers such as `sudo`."""
-    is_fed = False
+    has_input = False
     for at, word in enumerate(words):
         name = get_name(word)
         rest = words[at + 1 :]
         if name == "find":
             yield from _iter_found(rest)
             return
-        if name in _ACTIONS:
-            found = _build(name, rest)
-            if is_fed:
+        if (action := _get_action(name)) is not None:
+            found = _build(name, action, rest)
+            if has_input:
                 unknown = Operand("the names that it reads from its input", None)
                 found = replace(found, operands=(*found.operands, unknown))
             if found.operands:
                 yield found
             return
-        is_fed = is_fed or name in ("xargs", "parallel")
-        if at == 0 and name not in WRAPPERS:
+        has_input = has_input or is_fed(name)
+        if at == 0 and find_launched([each.plain for each in words]) is None:
             return
 
 
-def _build(name: str, arguments: Sequence[Operand]) -> Destruction:
+def _get_action(name: str) -> Action | None:
+    row = load_programs().get(name)
+    return None if row is None else row.action
+
+
+def _build(name: str, action: Action, arguments: Sequence[Operand]) -> Destruction:
     options, operands, target = _split(name, arguments)
     is_recursive = any(
         re.match(r"--r|-[a-zA-Z]*R", each) or (name in ("rm", "grm") and re.match(r"-\w*r", each))
@@ -114,7 +105,7 @@ def _build(name: str, arguments: Sequence[Operand]) -> Destruction:
         *operands, target = operands
     return Destruction(
         program=name,
-        action=_ACTIONS[name],
+        action=action,
         operands=tuple(operands),
         is_recursive=is_recursive or name in ("mv", "gmv"),
         destination=target,
@@ -133,26 +124,16 @@ def _split(
     name: str, arguments: Sequence[Operand]
 ) -> tuple[list[str], list[Operand], Operand | None]:
     """Return the options, the operands, and the value of `--target-directory`."""
-    options, operands, target = list[str](), list[Operand](), None
-    valued, at = _VALUE_OPTIONS.get(name, frozenset()), 0
-    while at < len(arguments):
-        word, text = arguments[at], arguments[at].plain or ""
-        at += 1
-        if text == "--":
-            operands += arguments[at:]
-            break
-        if not text.startswith("-") or text == "-":
-            operands.append(word)
-            continue
-        options.append(text)
-        if text in valued and at < len(arguments):
-            if text in ("-t", "--target-directory"):
-                target = arguments[at]
-            at += 1
-        elif text.startswith("--target-directory="):
-            value = text.partition("=")[2]
+    texts, valued = [each.plain or "" for each in arguments], load_programs()[name].values
+    options, operands = split_arguments(texts, valued)
+    target = None
+    for at in options:
+        if texts[at] in ("-t", "--target-directory") and texts[at] in valued:
+            target = arguments[at + 1] if at + 1 < len(arguments) else target
+        elif texts[at].startswith("--target-directory="):
+            value = texts[at].partition("=")[2]
             target = Operand(value, (value,))
-    return options, operands, target
+    return [texts[at] for at in options], [arguments[at] for at in operands], target
 
 
 def _iter_found(arguments: Sequence[Operand]) -> Iterator[Destruction]:
@@ -182,8 +163,8 @@ def _find_action(tests: Sequence[Operand]) -> tuple[Action | None, bool]:
             return "deletes", False
         if test.plain in _FIND_ACTIONS:
             for number, word in enumerate(tests[at + 1 :], at + 1):
-                if (name := get_name(word)) in _ACTIONS:
-                    return _ACTIONS[name], _build(name, tests[number + 1 :]).is_recursive
+                if (action := _get_action(name := get_name(word))) is not None:
+                    return action, _build(name, action, tests[number + 1 :]).is_recursive
     return None, False
 
 

@@ -14,7 +14,7 @@ from yourtool.permissions.shell.lines.expansion import (
 )
 from yourtool.permissions.shell.lines.plain_commands import MOVES
 from yourtool.permissions.shell.lines.syntax import MAX_LENGTH, Node, iter_nodes, parse, text_of
-from yourtool.permissions.shell.specs import SHELLS
+from yourtool.permissions.shell.programs.table import can_run
 
 _MAX_DEPTH = 4
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""
@@ -23,7 +23,6 @@ _CONDITIONAL = (
     "if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement",
     "function_definition",
 )  # fmt: skip
-_RUN_CODE = SHELLS | {"eval"}
 _NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
 
 
@@ -95,7 +94,8 @@ def _iter_line(
         if words[0].plain in MOVES:
             directory = _enter(directory, words)
         yield ExpandedCommand(words, directory)
-        is_direct = get_name(words[0]) in _RUN_CODE  # others can change the environment
+        name = get_name(words[0])
+        is_direct = name == "eval" or can_run(name, "shell")  # others can change the environment
         inner = variables.get_inner() if is_direct else None
         for code in _iter_code(words):
             yield from _iter_line(code, inner, directory, depth + 1)
@@ -127,7 +127,8 @@ def _enter(directory: str | None, words: Sequence[Operand]) -> str | None:
 
 def _iter_code(words: Sequence[Operand]) -> Iterator[str]:
     """Yield the arguments that are command lines for a shell."""
-    if get_name(words[0]) == "eval" or not SHELLS.isdisjoint(map(get_name, words)):
+    names = map(get_name, words)
+    if get_name(words[0]) == "eval" or any(can_run(each, "shell") for each in names):
         yield from (word.plain for word in words[1:] if word.plain and re.search(r"\s", word.plain))
 
 

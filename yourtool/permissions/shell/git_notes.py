@@ -5,8 +5,9 @@ Few of them run other programs, so each reason is about what the command itself 
 
 from collections.abc import Mapping, Sequence
 
-from yourtool.permissions.shell.git_losses import Removed, find_git_loss
-from yourtool.permissions.shell.programs import WRITING, find_row, read_arguments
+from yourtool.permissions.shell.git_losses import find_git_loss
+from yourtool.permissions.shell.programs.arguments import read_arguments
+from yourtool.permissions.shell.programs.table import Removed, find_row, load_programs
 
 _REMOVED: Mapping[Removed, str] = {
     "branches": "deletes branches whose commits may be nowhere else",
@@ -17,20 +18,6 @@ _REMOVED: Mapping[Removed, str] = {
 }
 _ADDRESSES = ("add", "set-url")
 _MAY_RUN_PROGRAMS = "may run other programs with these options"
-_WHY: Mapping[str, str] = {
-    "git --exec-path": "may take its own commands from elsewhere",
-    "git -C": "works in a directory that is not one of the workspace",
-    "git -c": "can set a setting that names a program",
-    "git bisect run": "runs another program",
-    "git clean": "deletes files of which git has no copy",
-    "git difftool": "runs another program",
-    "git filter-branch": "runs other programs",
-    "git mergetool": "runs another program",
-    "git submodule add": "adds an address from which git fetches",
-    "git submodule foreach": "runs a command in each submodule",
-    "git submodule set-url": "changes an address from which git fetches",
-}
-"""What commands of git do that no rule with `*` covers, by their first words."""
 
 
 def describe_unoffered(words: Sequence[str]) -> str:
@@ -48,14 +35,14 @@ def _describe(words: Sequence[str]) -> str:
         return f"`{named}` changes settings, which can name programs"
     if named == "git remote" and words[2:3] and words[2] in _ADDRESSES:
         return f"`{named} {words[2]}` changes an address from which git fetches"
-    row, rest = find_row(words, WRITING)
+    row, rest = find_row(words, "changes")
     if row is not None and row.arguments == "remote" and read_arguments(row, rest) is not None:
         return f"`{named}` has an address or a path in place of a remote"
     if row is not None and row.arguments == "paths" and read_arguments(row, rest) is not None:
         return f"`{named}` names a path out of the workspace"
     for known in (" ".join(words[:3]), named):
-        if (reason := _WHY.get(known)) is not None:
-            return f"`{known}` {reason}"
+        if (found := load_programs().get(known)) is not None and found.note:
+            return f"`{known}` {found.note}"
     if row is None:
         return f"`{named}` is not one of the commands whose effects are known"
     return f"`{named}` {_MAY_RUN_PROGRAMS}"

@@ -1,4 +1,4 @@
-"""Rules with `*`; the table is `open_rules.toml`.
+"""Rules with `*`.
 
 A `*` covers no option or argument that names a program, the settings of one, or the address of one.
 A rule that names such an option itself covers it.
@@ -8,27 +8,21 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice
-from pathlib import Path
+from itertools import accumulate, islice, pairwise
 from typing import TypeAlias
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.permissions.shell.argument_paths import find_strange_path
 from yourtool.permissions.shell.place import Place
-from yourtool.permissions.shell.programs import (
+from yourtool.permissions.shell.programs.arguments import (
     PACKAGE_ARCHIVE,
-    READING,
-    WRITING,
-    ProgramRow,
-    find_row,
     has_form,
     only_reads,
     takes_value,
 )
-from yourtool.permissions.shell.specs import PROGRAMS_THAT_RUN_OTHERS, loads_programs
+from yourtool.permissions.shell.programs.table import Accepted, Star, find_row, load_programs
+from yourtool.permissions.shell.specs import loads_programs
 
 _EVERY = "*"
 _MAX_OPERANDS = 8
@@ -59,48 +53,17 @@ _SCRIPT_VERB = re.compile(r"[a-z][a-z:_-]*")
 _VERSION = "0123456789.-"
 
 
-class OpenRow(Struct, forbid_unknown_fields=True):
-    """One row of the table, whose comment describes the fields."""
-
-    same_as: str = ""
-    letters: str = ""
-    values: str = ""
-    options: frozenset[str] = frozenset()
-    harmless: frozenset[str] = frozenset()
-    words: frozenset[str] = frozenset()
-    contains: tuple[str, ...] = ()
-    matches: tuple[str, ...] = ()
-    names: frozenset[str] = frozenset()
-    only: ProgramRow | None = None
-    covers: frozenset[str] = frozenset()
-    before: frozenset[str] = frozenset()
-    at_signs: bool = False
-    elsewhere: bool = False
-    bins: bool = False
-    long_only: bool = False
-    addresses: bool = False
-    packages: bool = False
-    keeps: int | None = None
-    verbs: frozenset[str] = frozenset()
-    launches: bool = False
-    code: bool = False
-    needs: int = 1
-
-    @property
-    def is_offered(self) -> bool:
-        return self.keeps is not None or bool(self.verbs)
-
-
 IsOwnPath: TypeAlias = Callable[[str], bool]
 """Whether a path is a file of the workspace."""
 
 
 @functools.cache
-def _load_rows() -> Mapping[str, OpenRow]:
-    text = Path(__file__).with_name("open_rules.toml").read_bytes()
-    rows = msgspec.toml.decode(text, type=dict[str, OpenRow])
-    rows = {name: rows[row.same_as] if row.same_as else row for name, row in rows.items()}
-    return {**dict.fromkeys(PROGRAMS_THAT_RUN_OTHERS, OpenRow(launches=True)), **rows}
+def load_stars() -> Mapping[str, Star]:
+    """Return the rows of programs about `*`."""
+    rows = load_programs()
+    runners = (name for name, row in rows.items() if not row.is_named_exactly or row.runs_others)
+    stars = {name: row.star for name, row in rows.items() if row.star is not None}
+    return {**{each: Star(launches=True, needs=len(each.split())) for each in runners}, **stars}
 
 
 def find_risk(named: int, words: Sequence[str], place: Place) -> str:
@@ -108,7 +71,7 @@ def find_risk(named: int, words: Sequence[str], place: Place) -> str:
 
     `named`: how many of the words the rule names.
     """
-    rows = [_load_rows()[_EVERY], *_iter_rows(words)]
+    rows = [load_stars()[_EVERY], *_iter_rows(words)]
     starts = [0]
     if any(row.launches or row.code for row in rows):
         starts += range(1, named)
@@ -127,7 +90,7 @@ def find_risk(named: int, words: Sequence[str], place: Place) -> str:
 
 
 def _find_risky_argument(
-    rows: Sequence[OpenRow], words: Sequence[str], named: int, place: Place
+    rows: Sequence[Star], words: Sequence[str], named: int, place: Place
 ) -> str:
     is_elsewhere = any(row.elsewhere for row in rows)
     rows = [row for row in rows if not (row.launches or row.code)]
@@ -152,9 +115,17 @@ def _find_risky_argument(
     return strange or ""
 
 
-def _get_list(program: str) -> ProgramRow | None:
+def iter_program_options(words: Sequence[str]) -> Iterator[str]:
+    """Yield the options that name a program, its settings or its address, and what follows them."""
+    rows = [load_stars()[_EVERY], *_iter_rows(words)]
+    for word, following in pairwise((*words[1:], "")):
+        if word.startswith("-") and any(row.only or _is_named_by(row, word) for row in rows):
+            yield from (word, following)
+
+
+def _get_list(program: str) -> Accepted | None:
     """Return the options and arguments that `*` covers of a program; None: all but some."""
-    row = _load_rows().get(_name(program))
+    row = load_stars().get(_name(program))
     return None if row is None else row.only
 
 
@@ -185,7 +156,7 @@ def _is_listed(words: Sequence[str], named: int, place: Place) -> bool:
 
 def _find_strange_command(words: Sequence[str], start: int, named: int) -> str | None:
     """Return the command, or what precedes it, if a row with `covers` does not have it."""
-    rows, name = _load_rows(), _name(words[start])
+    rows, name = load_stars(), _name(words[start])
     while (row := rows.get(name)) is not None and row.covers:
         start += 1
         if all(word.startswith("-") for word in words[start:]):
@@ -214,8 +185,8 @@ def iter_prefixes(words: Sequence[str], is_own_file: IsOwnPath) -> Iterator[Sequ
         return
     if (known := _find_known_prefix(words, is_own_file)) is not None:
         yield known
-    for table in (READING, WRITING):
-        row, rest = find_row(words, table)
+    for facet in ("reads", "changes"):
+        row, rest = find_row(words, facet)
         if row is not None and row.is_for_rules and not row.runs_code:
             yield words[: len(words) - len(rest)]
 
@@ -265,23 +236,24 @@ def _count_verb(arguments: Sequence[str]) -> int:
     return int(bool(arguments) and _SCRIPT_VERB.fullmatch(arguments[0]) is not None)
 
 
-def _find_longest(words: Sequence[str]) -> tuple[int, OpenRow | None]:
+def _find_longest(words: Sequence[str]) -> tuple[int, Star | None]:
     """Return the row for the first words of a command, and how many words it has."""
-    rows, name = _load_rows(), _name(words[0])
+    rows, name = load_stars(), _name(words[0])
     if len(words) > 1 and (row := rows.get(f"{name} {words[1]}")) is not None:
         return 2, row
     return 1, rows.get(name)
 
 
-def _iter_rows(words: Sequence[str]) -> Iterator[OpenRow]:
+def _iter_rows(words: Sequence[str]) -> Iterator[Star]:
     """Yield the rows of a program and of each of its arguments that can be a command of it."""
-    rows, name = _load_rows(), _name(words[0])
+    rows, name = load_stars(), _name(words[0])
     own = rows.get(name)
     if own is not None and name != _EVERY:
         yield own
     operands = (word for word in words[1:] if not word.startswith("-"))
     first = tuple(islice(operands, _MAX_OPERANDS))
-    yield from (rows[full] for each in first if (full := f"{name} {each}") in rows)
+    named = (*first, *map(" ".join, pairwise(first)))
+    yield from (rows[full] for each in named if (full := f"{name} {each}") in rows)
     if own is not None and own.bins:
         inner = (rows[each] for each in first[:1] if each in rows)
         yield from (row for row in inner if not row.launches)
@@ -295,10 +267,10 @@ def _iter_rows(words: Sequence[str]) -> Iterator[OpenRow]:
 def _name(program: str) -> str:
     """Return the name of a program without its path and its version."""
     name = program.rpartition("/")[2]
-    return name if name in _load_rows() else name.rstrip(_VERSION)
+    return name if name in load_stars() else name.rstrip(_VERSION)
 
 
-def _names_program(row: OpenRow, named: Sequence[str]) -> bool:
+def _names_program(row: Star, named: Sequence[str]) -> bool:
     """Whether the words of a rule name the program that this one runs, if it runs one."""
     if not (row.launches or row.code):
         return True
@@ -306,7 +278,7 @@ def _names_program(row: OpenRow, named: Sequence[str]) -> bool:
     return len(programs) >= row.needs or any(_is_named_by(row, word) for word in named)
 
 
-def _is_named_by(row: OpenRow, word: str, harmless: frozenset[str] = frozenset()) -> bool:
+def _is_named_by(row: Star, word: str, harmless: frozenset[str] = frozenset()) -> bool:
     if word in row.words or any(part in word for part in row.contains):
         return True
     if any(re.fullmatch(each, word, re.DOTALL) for each in row.matches):
@@ -321,7 +293,7 @@ def _is_named_by(row: OpenRow, word: str, harmless: frozenset[str] = frozenset()
     return not row.long_only and _has_dangerous_letter(row, word[1:])
 
 
-def _names_code(row: OpenRow, word: str, following: str) -> bool:
+def _names_code(row: Star, word: str, following: str) -> bool:
     """Whether an option that takes a name, such as that of a reporter, has a path of code."""
     if not word.startswith("-") or not row.names:
         return False
@@ -337,21 +309,21 @@ def _is_same(name: str, option: str) -> bool:
     return name.replace("-", "").lower() == option.replace("-", "").lower()
 
 
-def _is_dangerous_name(row: OpenRow, written: str, harmless: frozenset[str]) -> bool:
+def _is_dangerous_name(row: Star, written: str, harmless: frozenset[str]) -> bool:
     name = written.lower().replace("_", "-")
     outer = accumulate(name.split("."), "{}.{}".format)
     if any(_is_same(part, each) for part in outer for each in row.options):
         return True
     if name in harmless:
         return False
-    can_be_short = row is not _load_rows()[_EVERY] and len(name) >= _MIN_ABBREVIATION
+    can_be_short = row is not load_stars()[_EVERY] and len(name) >= _MIN_ABBREVIATION
     if can_be_short and any(each.startswith(name) and "." not in each for each in row.options):
         return True
     parts = _HUMP.sub("-", written).lower().split("-")
     return not name.startswith(_NEGATIONS) and not _DANGEROUS_PARTS.isdisjoint(parts)
 
 
-def _has_dangerous_letter(row: OpenRow, letters: str) -> bool:
+def _has_dangerous_letter(row: Star, letters: str) -> bool:
     for letter in letters:
         if letter in row.letters:
             return True

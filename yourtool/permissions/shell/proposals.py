@@ -16,7 +16,7 @@ from yourtool.permissions.shell.lines.plain import PlainCommand, quote_plain
 from yourtool.permissions.shell.lines.syntax import Word, iter_nodes, parse, text_of
 from yourtool.permissions.shell.open_rules import iter_prefixes
 from yourtool.permissions.shell.place import Place
-from yourtool.permissions.shell.programs import find_row
+from yourtool.permissions.shell.programs.table import find_module, find_program, find_row
 from yourtool.permissions.shell.reading import find_obstacle, is_known_to_read
 from yourtool.permissions.shell.specs import (
     EVERY_WRITE,
@@ -24,9 +24,8 @@ from yourtool.permissions.shell.specs import (
     build_spec,
     loads_programs,
     parse_spec,
-    runs_others,
 )
-from yourtool.permissions.shell.wrapped import MODULES, iter_meanings
+from yourtool.permissions.shell.wrapped import iter_meanings
 
 _MAX_EXCERPT = 40
 _PROBLEMS = {
@@ -152,7 +151,7 @@ def _build_offer(command: PlainCommand, place: Place) -> _Offer:
 def _propose_prefix(command: PlainCommand, place: Place) -> str:
     """Return a spec with `*`; empty if none covers the command, or if none is offered."""
     texts = command.texts
-    is_replaced = texts[1:2] == ("-m",) and texts[2:3] and texts[2] in MODULES
+    is_replaced = texts[1:2] == ("-m",) and texts[2:3] and find_module(texts[2])
     if command.files:
         return _propose_writes(command, place)
     if texts[0] in ("[", "[[", "cd") or is_replaced:
@@ -184,7 +183,9 @@ def _propose_exact(command: PlainCommand, place: Place, *, is_known: bool) -> tu
     """
     name = command.texts[0]
     is_known = is_known or is_known_to_read(command, place) or _is_harmless_setting(command)
-    if runs_others(name) and not is_known and find_obstacle(command, place) is not None:
+    program = find_program(name)
+    is_open = program is None or program.is_named_exactly
+    if not is_open and not is_known and find_obstacle(command, place) is not None:
         if name == "git":
             return "", describe_unoffered(command.texts)
         return "", f"`{name}` runs other programs or code, so no rule covers it"

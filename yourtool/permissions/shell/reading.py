@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from yourtool.permissions.findings import Obstacle
 from yourtool.permissions.shell.lines.plain import PlainCommand
 from yourtool.permissions.shell.place import Place
-from yourtool.permissions.shell.programs import ProgramRow, find_row, only_reads
+from yourtool.permissions.shell.programs.arguments import is_free, only_reads
+from yourtool.permissions.shell.programs.table import Accepted, find_row
 from yourtool.permissions.shell.searches import find_searched
 from yourtool.permissions.shell.specs import find_strong
-
-_FOLLOW_LINKS = frozenset({"diff"})
-"""Programs that follow the links that they find below a directory."""
 
 
 def find_obstacle(command: PlainCommand, place: Place) -> Obstacle | None:
@@ -21,7 +19,7 @@ def find_obstacle(command: PlainCommand, place: Place) -> Obstacle | None:
     """
     words, name = command.texts, command.texts[0]
     row, rest = find_row(words)
-    if row is None or not row.is_free(rest):
+    if row is None or not is_free(row, rest):
         return Obstacle(f"`{name}` can do more than read files", is_evident=True)
     if strong := find_strong(command.variables):
         return Obstacle(f"the variable `{strong[0][0]}` can change what `{name}` does")
@@ -59,11 +57,11 @@ def is_known_to_read(command: PlainCommand, place: Place) -> bool:
 
 
 def only_reads_inside(
-    row: ProgramRow, arguments: Sequence[str], command: PlainCommand, place: Place
+    row: Accepted, arguments: Sequence[str], command: PlainCommand, place: Place
 ) -> bool:
     """Whether a command only reads what may be read, also behind the links that it follows."""
     globs = frozenset(word.text for word in command.words if word.is_glob)
-    if command.texts[0] in _FOLLOW_LINKS and (globs or any(map(place.has_link_out, arguments))):
+    if row.follows_links and (globs or any(map(place.has_link_out, arguments))):
         return False
     if not only_reads(row, arguments, globs, place.is_readable):
         return False

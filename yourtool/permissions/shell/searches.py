@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from yourtool.permissions.credential_search import FilesBelow
-from yourtool.permissions.shell.programs import GivenArguments, find_row, read_arguments
+from yourtool.permissions.shell.programs.arguments import GivenArguments, read_arguments
+from yourtool.permissions.shell.programs.table import find_row
 
 _HERE = (".",)
 _NAME_PATTERN = re.compile(r"[\w.*?@%+,~-]+")

@@ -16,37 +16,6 @@ from yourtool.permissions.shell.lines.plain import PlainCommand, Redirection, pa
 
 EVERY_WRITE = " * > *"
 """End of a rule about the writes of a program that reads or prints."""
-SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"})
-INTERPRETERS = frozenset(
-    {
-        "awk", "bun", "deno", "ed", "emacs", "ex", "expect", "gawk", "gdb", "julia",
-        "lua", "luajit", "make", "mawk", "nawk", "node", "nodejs", "osascript", "perl", "php",
-        "pwsh", "pypy", "python", "rscript", "ruby", "sed", "tclsh", "vi", "vim",
-    }
-)  # fmt: skip
-"""Programs that can contain code in their arguments; without a version, as in `python3.11`."""
-WRAPPERS = SHELLS | {
-    "alias", "at", "batch", "builtin", "busybox", "choom", "chroot", "chrt", "command", "coproc",
-    "dbus-run-session", "doas", "docker", "env", "eval", "exec", "fakeroot", "find", "firejail",
-    "flock", "function", "ionice", "kubectl", "linux32", "linux64", "ltrace", "nice", "nohup",
-    "nsenter", "numactl", "parallel", "perf", "pkexec", "podman", "prlimit", "rlwrap", "runuser",
-    "script", "setarch", "setpriv", "setsid", "sg", "ssh", "ssh-agent", "stdbuf", "strace", "su",
-    "sudo", "systemd-run", "taskset", "time", "timeout", "toybox", "trap", "unbuffer", "unshare",
-    "valgrind", "watch", "x86_64", "xargs", "xvfb-run",
-}  # fmt: skip
-"""Programs that run the program that their arguments name."""
-_COVERED = {
-    "alias", "at", "batch", "dbus-run-session", "docker", "kubectl", "linux32", "linux64", "make",
-    "nawk", "numactl", "perf", "podman", "rscript", "ssh-agent", "valgrind", "x86_64",
-}  # fmt: skip
-"""Those of them about which a rule can be offered."""
-PROGRAMS_THAT_RUN_OTHERS = (WRAPPERS | INTERPRETERS) - _COVERED | {
-    "Rscript", "bunx", "git", "npx", "pipx", "pnpx", "source", "ts-node", "tsx", "uvx",
-}  # fmt: skip
-"""Interpreters, wrappers, package runners, and git, which a repository can make run programs.
-
-Without a version, as in `python3.11`.
-"""
 
 _HARMLESS_VARIABLES = frozenset(
     {
@@ -140,11 +109,3 @@ def build_spec(command: PlainCommand) -> CommandSpec:
     """Return the narrowest spec for a command."""
     variables = find_strong(command.variables)
     return CommandSpec(command.texts, is_open=False, variables=variables, files=command.files)
-
-
-def runs_others(program: str) -> bool:
-    """Whether a program runs others or code that its arguments name, so that no rule is offered."""
-    name = program.rpartition("/")[2]
-    return (
-        name in PROGRAMS_THAT_RUN_OTHERS or name.rstrip("0123456789.-") in PROGRAMS_THAT_RUN_OTHERS
-    )

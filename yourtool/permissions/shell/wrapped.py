@@ -8,22 +8,9 @@ from msgspec.structs import replace
 from yourtool.permissions.shell.lines.plain import PlainCommand
 from yourtool.permissions.shell.lines.syntax import Word
 from yourtool.permissions.shell.place import Place
+from yourtool.permissions.shell.programs.table import find_module, load_programs
 
-MODULES = {
-    each.replace("-", "_"): each
-    for each in (
-        "alembic", "bandit", "black", "build", "coverage", "flake8", "isort", "mkdocs", "mypy",
-        "nox", "pre-commit", "pylint", "pyright", "pytest", "ruff", "tox", "unittest",
-    )
-}  # fmt: skip
-"""Programs that are Python modules, by the name of the module."""
 _PYTHONS = ("python", "python3")
-_TOOLS = {
-    *MODULES.values(), *_PYTHONS, "basedpyright", "biome", "eslint", "jest", "mocha", "playwright",
-    "prettier", "rollup", "stylelint", "tsc", "turbo", "vite", "vitest", "webpack",
-}  # fmt: skip
-"""Tools that a project installs. Only those whose rule gives the project nothing that it lacks: it
-could put another program in their place, also for `[sandbox] outside`, where `pip` may be."""
 _TOOL = re.compile(r"(?:\A|/)(?:\.?venv/bin|node_modules/\.bin)/[\w.-]+\Z")
 """A program that a package of the project contains."""
 _MAX_WRAPPERS = 4
@@ -44,9 +31,10 @@ def unwrap(command: PlainCommand, place: Place) -> PlainCommand | None:
         name = words[2].text
         if any(variable.startswith("PYTHON") for variable, _ in command.variables):
             return None
-        if name not in MODULES or words[2].is_glob or place.replaces_module(name):
+        program = find_module(name)
+        if not program or words[2].is_glob or place.replaces_module(name):
             return None
-        return replace(command, words=(Word(MODULES[name]), *words[3:]))
+        return replace(command, words=(Word(program), *words[3:]))
     if start is None or start >= len(words) or any(word.is_glob for word in words[:start]):
         return None
     inner = replace(command, words=words[start:])
@@ -84,7 +72,10 @@ def _name_tool(command: PlainCommand, place: Place) -> PlainCommand | None:
     """Return a command with the bare name of its program, a tool that the project installed."""
     first, *rest = command.words
     name = first.text.rpartition("/")[2]
-    if _TOOL.search(first.text) is None or name not in _TOOLS or not place.has_tool(first.text):
+    row = load_programs().get(name)
+    if row is None or not row.tool or _TOOL.search(first.text) is None:
+        return None
+    if not place.has_tool(first.text):
         return None
     return replace(command, words=(Word(name), *rest))
 

@@ -21,40 +21,32 @@ from yourtool.permissions.shell.entered import Entered, is_subshell
 from yourtool.permissions.shell.lines.assigned_values import iter_filled, read_values
 from yourtool.permissions.shell.lines.plain_commands import MOVES
 from yourtool.permissions.shell.lines.syntax import Node, parse, text_of, word_of
-from yourtool.permissions.shell.programs import find_row, only_reads
+from yourtool.permissions.shell.programs.arguments import is_free, only_reads
+from yourtool.permissions.shell.programs.git_commands import read_git
+from yourtool.permissions.shell.programs.table import (
+    Program,
+    can_run,
+    find_launched,
+    find_program,
+    find_row,
+)
 from yourtool.permissions.shell.protected_targets import HERE, is_protected_target, make_relative
-from yourtool.permissions.shell.specs import SHELLS, WRAPPERS
 from yourtool.permissions.shell.wrapped import find_inner_start
 
-_WRITERS = frozenset(
-    {
-        "bsdtar", "chattr", "chgrp", "chmod", "chown", "cp", "dd", "gcp", "ginstall", "gmv",
-        "install", "link", "ln", "mkdir", "mkfifo", "mknod", "mktemp", "mv", "patch", "rename",
-        "rm", "rmdir", "rsync", "scp", "setfacl", "shred", "split", "sponge", "tee", "touch",
-        "truncate", "csplit", "unlink", "vim", "vi", "nano", "ed", "ex", "emacs",
-    }
-)  # fmt: skip
-"""Programs that write, create, replace or remove the files in their arguments."""
-_COMPRESSORS = frozenset(
-    {
-        "bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "uncompress", "unlz4",
-        "unlzma", "unxz", "unzstd", "xz", "zstd",
-    }
-)  # fmt: skip
-"""Programs that replace a file by one with another ending."""
 _COMPRESSED = re.compile(r"\.(?:bz2|gz|lz4|lzma|xz|Z|zst)$")
-_EDITORS_IN_PLACE = frozenset({"awk", "gawk", "gsed", "perl", "ruby", "sed"})
 _SEPARATORS, _PARTS = frozenset("/|,#@!:"), 3
 _FLAGS = frozenset("gGiIpP0123456789")
 """Of an expression of an editor that writes no other file."""
-_OUTPUT_OPTIONS = (
-    "--output-document", "--output-directory", "--outfile", "--outdir", "--target-directory",
-)  # fmt: skip
+_OUTPUT_OPTIONS = ("output-document", "output-directory", "outfile", "outdir", "target-directory")
 """Of any program, also abbreviated; the short ones are `-o` and `-O`."""
-_DIRECTORY_OPTIONS = (*_OUTPUT_OPTIONS, "--directory", "--directory-prefix")
+_DIRECTORY_OPTIONS = ("directory", "directory-prefix")
 """Of programs that write below this directory."""
-_DIRECTORY_LETTERS = {"cpio": "D", "tar": "C", "unzip": "d", "wget": "P"}
-"""Short options for the directory of the written files."""
+_OTHER_OUTPUT = re.compile(r"-o[A-Z]$|-out")
+"""As of `nmap` and `openssl`."""
+_FIRST = 2
+"""Arguments of which one is the archive: `zip A`, `7z a A`."""
+_SED_FILE = re.compile(r"(?<![A-Za-z0-9.])[gpiIeEmM0-9]*+[wW]\s*([^\s;}]+)")
+_QUOTED = re.compile(r"[\"']([^\"']*)[\"']")
 _WRITING_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _MAX_DEPTH = 8
 _MAX_RESOLVED = 2_000
@@ -65,15 +57,8 @@ _READING_GIT_CONFIG = frozenset(
     {"-l", "--list", "list", "get", "get-all", "--get", "--get-all", "--get-regexp"}
 )
 _EDIT = ("-e", "--edit", "edit")
-_GIT_OPTIONS_WITH_VALUE = frozenset(
-    {"-C", "-c", "--attr-source", "--config-env", "--git-dir", "--namespace", "--work-tree"}
-)
 _WORK_TREE = re.compile(r"--work-tree=|GIT_WORK_TREE=|core\.worktree=", re.IGNORECASE)
 """Before the directory in which git writes files."""
-_GIT_PATCHERS = frozenset({"am", "apply"})
-_GIT_WRITERS = frozenset(
-    {"checkout", "clone", "init", "mv", "restore", "rm", "submodule", "worktree"}
-)
 
 
 def find_protected_write(line: str, root: Path) -> str | None:
@@ -174,7 +159,7 @@ def _iter_targets(line: str, entered: Entered, depth: int) -> Iterator[_Target]:
             words = [_read(each) for each in node.children if each.type not in _NO_WORDS]
             for filled in iter_filled(words, values):
                 yield from _iter_written(filled, entered)
-            if _has_shell(words):
+            if _runs_code(words):
                 yield from _iter_written_by_code(words, entered, depth)
 
 
@@ -206,21 +191,22 @@ def _iter_written(words: Sequence[str], entered: Entered) -> Iterator[_Target]:
     name = _name(words[0])
     if name in MOVES:
         entered.move(words)
-    outer = entered.save()
-    if name == "env":
-        for each in _iter_outputs(words[1:], ("--chdir",), "C"):
-            entered.enter(each)
+    outer, row = entered.save(), find_program(name) or Program()
+    directories = list(_iter_values(words[1:], row.enters))
+    for each in directories:
+        entered.enter(each)
+    if row.enters:
         for word in words:
             yield from _iter_work_trees(word)
     if (inner := find_inner_start(words)) is not None:
         yield from _iter_written(words[inner:], entered)
     else:
-        starts = range(len(words)) if name in WRAPPERS else (0,)
-        for at in starts:
+        first = find_launched(words) or len(words)
+        for at in (0, *range(first, len(words))):
             if at and _name(words[at]) in MOVES:
                 entered.move(words[at:])
             yield from _iter_written_by(_name(words[at]), words[at + 1 :])
-    if name == "env":
+    if directories:
         entered.restore(outer)
 
 
@@ -231,79 +217,115 @@ def _is_substitution(word: str) -> bool:
 
 
 def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[_Target]:
-    arguments = skip_sources(name, arguments)
+    row = find_program(name) or Program()
     if name == "git":
         yield from _iter_written_by_git(arguments)
-    elif name in _WRITERS or (name in _EDITORS_IN_PLACE and any(map(_edits, arguments))):
-        edits = name in _EDITORS_IN_PLACE
-        for word in arguments:
-            if edits and _is_substitution(word):
-                continue
-            yield re.sub(r"^--?[\w-]*=?", "", word)
-            if "=" in word:
-                yield word.partition("=")[2]
-        if name == "patch":
-            yield HERE
-    elif name in _COMPRESSORS:
-        for word in arguments:
-            yield from (word, _COMPRESSED.sub("", word))
     elif not _is_known_to_read(name, arguments):
-        letter = _DIRECTORY_LETTERS.get(name, "")
-        if letter:
+        if not {"*", *map(_read_option, arguments)}.isdisjoint(row.here):
             yield HERE
-        options = _DIRECTORY_OPTIONS if letter else _OUTPUT_OPTIONS
-        yield from _iter_outputs(arguments, options, letter)
+            yield from (word.rpartition("/")[2] for word in arguments if "://" in word)
+        yield from _iter_arguments(row, arguments)
+        if row.writes not in ("arguments", "copies"):
+            yield from _iter_outputs(row, arguments)
+
+
+def _iter_arguments(row: Program, arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments that are written without an option for them."""
+    operands = [word for word in arguments if not word.startswith("-")]
+    is_edited = row.writes == "in place" and any(map(_edits, arguments))
+    match row.writes:
+        case "first":
+            yield from operands[:_FIRST]
+        case "last":
+            yield from operands[1:][-1:]
+        case "compressed":
+            for word in arguments:
+                yield from (word, _COMPRESSED.sub("", word))
+        case "in place" if not is_edited:
+            yield from chain.from_iterable(map(_iter_named_by_script, arguments))
+        case "arguments" | "copies" | "in place":
+            given = skip_sources(arguments) if row.writes == "copies" else arguments
+            for word in given:
+                if not (is_edited and _is_substitution(word)):
+                    yield re.sub(r"^--?[\w-]*=?", "", word)
+                    if "=" in word:
+                        yield word.partition("=")[2]
+        case _:
+            pass
+
+
+def _iter_named_by_script(script: str) -> Iterator[str]:
+    """Yield the files that a script for `sed` or `awk` may write."""
+    yield from _SED_FILE.findall(script)
+    for quoted in _QUOTED.findall(script):
+        yield from _PATH.findall(quoted)
 
 
 def _is_known_to_read(name: str, arguments: Sequence[str]) -> bool:
     row, rest = find_row((name, *arguments))
-    if row is None or (row.needs and not row.is_free(rest)):
+    if row is None or (row.needs and not is_free(row, rest)):
         return False
     return only_reads(row, rest, frozenset(), lambda _: True)
 
 
-def _iter_outputs(
-    arguments: Sequence[str], options: Sequence[str], letter: str = ""
-) -> Iterator[str]:
-    """Yield the values of options that may name a written file, in this or in the next word."""
+def _read_option(word: str) -> str:
+    """Return the name of a long option, or the last letter of short ones."""
+    return word[2:].partition("=")[0] if word.startswith("--") else word[:1] and word[-1]
+
+
+def _iter_outputs(row: Program, arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the values of options that may name a written file."""
+    is_bundle = row.reads is not None and row.reads.bundle and arguments[:1] != []
+    if is_bundle and not arguments[0].startswith("-"):
+        arguments = [f"-{arguments[0]}", *arguments[1:]]
+    directories = _DIRECTORY_OPTIONS if row.here else ()
+    yield from _iter_values(arguments, ("o", "O", *row.output, *_OUTPUT_OPTIONS, *directories))
+
+
+def _iter_values(arguments: Sequence[str], options: Sequence[str]) -> Iterator[str]:
+    """Yield what may be values of options, in the same or in the next word.
+
+    Long options can be abbreviated, and short ones follow others.
+    """
+    letters = {each for each in options if len(each) == 1}
     for option, following in zip(arguments, [*arguments[1:], ""], strict=False):
-        name, equals, value = option.partition("=")
-        if not option.startswith("--"):
-            letters = option[1:] if option.startswith("-") else ""
-            for at, each in enumerate(letters, 2):
-                if each in f"oO{letter}":
+        name, equals, value = option.lstrip("-").partition("=")
+        if option.startswith("--"):
+            if name and any(each.startswith(name) for each in options if len(each) > 1):
+                yield value if equals else following
+        elif option.startswith("-"):
+            if _OTHER_OUTPUT.match(option):
+                yield value if equals else following
+            for at, letter in enumerate(option[1:], 2):
+                if letter in letters:
                     yield option[at:] or following
-        elif name != "--" and any(each.startswith(name) for each in options):
-            yield value if equals else following
 
 
 def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[_Target]:
-    folder, rest = _read_git_options(arguments)
-    if not rest:
-        return
-    if folder and not _is_known_to_read("git", rest):
+    given, folder = read_git(arguments), ""
+    for option, value in given.settings:
+        is_folder = option in ("-C", "--work-tree")
+        for each in (value,) if is_folder else _iter_work_trees(value or option):
+            folder = os.path.join(folder, each)  # noqa: PTH118 - a text, and not a path here
+    verb, words = given.verb, given.words
+    if folder and verb and not _is_known_to_read("git", (verb, *words)):
         yield folder
-    if rest[0] == "config" and _READING_GIT_CONFIG.isdisjoint(rest):
+    if verb == "config" and _READING_GIT_CONFIG.isdisjoint(words):
         places = ("--global", "--local", "--system", "--worktree")
-        if len([word for word in rest[1:] if word not in places]) != 1 or rest[-1] in _EDIT:
-            is_harmless = changes_harmless_setting(rest[1:]) and not any(
-                map(_EXPANDED.search, rest)
-            )
-            yield _Settings(folder, "~/.gitconfig" if "--global" in rest else "", is_harmless)
-    elif rest[0] in _GIT_WRITERS:
-        yield from (os.path.join(folder, word) for word in rest[1:] if word != "HEAD")  # noqa: PTH118
-        if rest[0] in ("init", "clone"):
-            yield from _iter_made(folder, rest)
-        if rest[0] == "submodule" and not {"add", "set-branch", "set-url"}.isdisjoint(rest):
+        if len([word for word in words if word not in places]) != 1 or words[-1] in _EDIT:
+            is_harmless = changes_harmless_setting(words) and not any(map(_EXPANDED.search, words))
+            yield _Settings(folder, "~/.gitconfig" if "--global" in words else "", is_harmless)
+    elif given.row.writes == "arguments":
+        yield from (os.path.join(folder, word) for word in words if word != "HEAD")  # noqa: PTH118
+        if verb in ("init", "clone"):
+            yield from _iter_made(folder, (verb, *words))
+        if verb == "submodule" and not {"add", "set-branch", "set-url"}.isdisjoint(words):
             yield ".gitmodules"
     else:  # other letters can have a value in the same word, such as the text of `-S`
-        options = _OUTPUT_OPTIONS
-        if rest[0] in _GIT_PATCHERS:
-            options = _DIRECTORY_OPTIONS
+        if given.row.here:
             yield folder or HERE
-        words = [word for word in rest if not re.match("-[^-oO]", word)]
-        for each in _iter_outputs(words, options):
-            yield os.path.join(folder, each)  # noqa: PTH118
+        words = [word for word in words if not re.match("-[^-oO]", word)]
+        yield from (os.path.join(folder, each) for each in _iter_outputs(given.row, words))  # noqa: PTH118
 
 
 def _iter_made(folder: str, words: Sequence[str]) -> Iterator[_MadeRepository]:
@@ -315,22 +337,6 @@ def _iter_made(folder: str, words: Sequence[str]) -> Iterator[_MadeRepository]:
         yield _MadeRepository(os.path.join(folder, name))  # noqa: PTH118
 
 
-def _read_git_options(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Return the directory in which git writes files, if options name one, and what follows."""
-    folder, at = "", 0
-    while at < len(arguments) and arguments[at].startswith("-"):
-        option = arguments[at]
-        value = ""
-        if option in _GIT_OPTIONS_WITH_VALUE:
-            at += 1
-            value = arguments[at] if at < len(arguments) else ""
-        is_folder = option in ("-C", "--work-tree")
-        for each in (value,) if is_folder else _iter_work_trees(value or option):
-            folder = os.path.join(folder, each)  # noqa: PTH118 - a text, and not a path here
-        at += 1
-    return folder, arguments[at:]
-
-
 def _iter_work_trees(word: str) -> Iterator[str]:
     if (found := _WORK_TREE.match(word)) is not None:
         yield word[found.end() :]
@@ -340,9 +346,10 @@ def _edits(option: str) -> bool:
     return re.match(r"-[a-zA-Z0-9]*i|--in-place", option) is not None
 
 
-def _has_shell(words: Sequence[str]) -> bool:
+def _runs_code(words: Sequence[str]) -> bool:
     names = takewhile(lambda name: name != "-c", map(_name, words))
-    return bool(words) and (_name(words[0]) == "eval" or not SHELLS.isdisjoint(names))
+    is_launched = bool(words) and find_launched(words) is not None
+    return is_launched or any(can_run(each, "shell") for each in names)
 
 
 def _read(node: Node) -> str:

@@ -4,25 +4,16 @@ They are recognised before the command runs, because it would fail, perhaps with
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from yourtool.foundation.files import is_in
 from yourtool.git.config import iter_all_settings
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.shell.expanded_commands import get_name, iter_expanded
+from yourtool.permissions.shell.programs.table import Program, load_programs
 from yourtool.permissions.shell.writes import find_protected_write
 
-_SIGNS: Mapping[str, Sequence[str]] = {
-    "am": ("-S", "--gpg-sign"),
-    "cherry-pick": ("-S", "--gpg-sign"),
-    "commit": ("-S", "--gpg-sign"),
-    "merge": ("-S", "--gpg-sign"),
-    "rebase": ("-S", "--gpg-sign"),
-    "revert": ("-S", "--gpg-sign"),
-    "tag": ("-s", "--sign", "-u", "--local-user"),
-}
-"""Verbs of git that can sign, and the options with which they do."""
 _SIGNS_NOT = ("--no-gpg-sign", "--no-sign", "--abort", "--quit", "--skip", "-l", "--list")
 _FALSE = ("false", "no", "off", "0")
 
@@ -44,16 +35,21 @@ def find_host_need(
     for command in iter_expanded(line, os.environ):
         words = [word.plain or "" for word in command.words]
         if words and get_name(command.words[0]) == "git" and command.directory is not None:
-            verb = next((each for each in words[1:] if each in _SIGNS), "")
+            verb = next((each for each in words[1:] if _get_signs(each)), "")
             if verb and _is_signed(verb, words, workspace / command.directory):
                 return f"`git {verb}` signs with a key of yours, which the sandbox hides"
     return ""
 
 
+def _get_signs(verb: str) -> Sequence[str]:
+    """Return the options with which a command of git signs."""
+    return load_programs().get(f"git {verb}", Program()).signs
+
+
 def _is_signed(verb: str, words: Sequence[str], directory: Path) -> bool:
     if not set(_SIGNS_NOT).isdisjoint(words):
         return False
-    if any(each.partition("=")[0] in _SIGNS[verb] for each in words):
+    if any(each.partition("=")[0] in _get_signs(verb) for each in words):
         return True
     if (repository := find_repository(directory)) is None:
         return False

@@ -2,8 +2,8 @@
 
 Where a change goes:
 
-- a program that needs a network: a row in `tools/sandbox/downloads.toml`; the answers:
-  `agent/turn/calls/network_answers.py`
+- a program that needs a network: `network` in its row of `permissions/shell/programs/`; the
+  answers: `agent/turn/calls/network_answers.py`
 - what runs after edits: `agent/turn/calls/edit_checks.py`, `tools/commands/check.py`; settings:
   `agent/session/project/project_checks.py`
 """

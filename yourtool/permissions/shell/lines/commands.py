@@ -24,6 +24,12 @@ _WORDS = frozenset(
 """Nodes that are one argument of a command."""
 
 
+class Glob(str):
+    """A word that the shell replaces with names of files."""
+
+    __slots__ = ()
+
+
 class Command(Struct, frozen=True):
     """One command."""
 
@@ -135,7 +141,9 @@ def _is_assignment(word: str | None) -> bool:
 
 def _read_word(node: Node) -> str | None:
     word = word_of(node)
-    return _read_last_component(node) if word is None or word.is_glob else word.text
+    if word is None:
+        return _read_last_component(node)
+    return Glob(word.text) if word.is_glob else word.text
 
 
 def _read_last_component(word: Node) -> str | None:

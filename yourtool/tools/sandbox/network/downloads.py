@@ -4,19 +4,18 @@ Only what surely needs one is recognised: a build with a filled cache stays in t
 a question, and what fails there is seen by its enclosure (`refusals.py`).
 """
 
-import functools
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.effects import NetworkOffer
 from yourtool.permissions.hosts import allows_host, parse_host
 from yourtool.permissions.shell.expanded_commands import ExpandedCommand, get_name, iter_expanded
+from yourtool.permissions.shell.programs.table import Downloads, load_programs
 from yourtool.tools.sandbox import git_remotes
 from yourtool.tools.sandbox.network.known_hosts import MAX_HOSTS, find_hosts
 
@@ -44,9 +43,6 @@ NO_RETRIES: Mapping[str, str] = {
 
 _ANY = "*"
 _ADDRESSES = ("curl", "wget")
-_WRAPPERS = frozenset(
-    {"command", "env", "exec", "ionice", "nice", "nohup", "stdbuf", "sudo", "time", "timeout"}
-)
 _WRAPPED = re.compile(r"-.*|\w+=.*|\d+(?:\.\d+)?[smhd]?")
 """What is between a wrapper and its program."""
 _PYTHON = re.compile(r"python(?:\d+(?:\.\d+)?)?")
@@ -58,31 +54,6 @@ _NAME = re.compile(r"[\w@./:+-]{1,60}", re.ASCII)
 """What a question can name without another meaning."""
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})  # noqa: S104 - compared
 _MAX_HOSTS, _MAX_WORDS = 8, 200
-
-
-class Downloader(Struct, frozen=True, forbid_unknown_fields=True):
-    """One row of the table."""
-
-    commands: tuple[str, ...] = ()
-    remote: tuple[str, ...] = ()
-    bare: tuple[str, ...] = ()
-    """Commands that need no network without a further argument."""
-    offline: tuple[str, ...] = ()
-    local: tuple[str, ...] = ()
-    locks: tuple[str, ...] | None = None
-    contained: tuple[str, ...] = ()
-    """Commands that need nothing else outside the sandbox."""
-    elsewhere: tuple[str, ...] = ()
-    """Options with which they write elsewhere."""
-    same_as: str = ""
-
-
-@functools.cache
-def load_downloaders() -> Mapping[str, Downloader]:
-    """Return the rows of the table by program."""
-    text = Path(__file__).with_name("downloads.toml").read_bytes()
-    rows = msgspec.toml.decode(text, type=dict[str, Downloader])
-    return {name: rows.get(row.same_as, row) for name, row in rows.items()}
 
 
 class Network(Struct, frozen=True):
@@ -158,7 +129,7 @@ def _find_need(command: ExpandedCommand, workspace: Path, network: Network) -> N
         return git_remotes.find_need(arguments, directory)
     if name in _ADDRESSES:
         return _find_addresses(name, arguments)
-    row = load_downloaders().get(name)
+    row = _get_downloads(name)
     if row is None or not set(arguments).isdisjoint((*row.offline, "--help", "-h", "--version")):
         return None
     if (used := _find_command(row, arguments, directory)) is None:
@@ -193,7 +164,7 @@ def _unwrap(written: Sequence[str], command: ExpandedCommand) -> list[str]:
     words = list(written)
     if words:
         words[0] = get_name(command.words[0])
-    while words and words[0] in _WRAPPERS:
+    while words and _is_wrapper(words[0]):
         words = words[1:]
         while words and _WRAPPED.fullmatch(words[0]):
             words = words[1:]
@@ -204,7 +175,17 @@ def _unwrap(written: Sequence[str], command: ExpandedCommand) -> list[str]:
     return words
 
 
-def _find_command(row: Downloader, arguments: Sequence[str], directory: Path) -> str | None:
+def _is_wrapper(name: str) -> bool:
+    row = load_programs().get(name)
+    return row is not None and "command" in row.runs and not row.is_fed and row.network is None
+
+
+def _get_downloads(name: str) -> Downloads | None:
+    row = load_programs().get(name)
+    return None if row is None else row.network
+
+
+def _find_command(row: Downloads, arguments: Sequence[str], directory: Path) -> str | None:
     """Return the words of the arguments that need a network; None: they need none."""
     plain = [each for each in arguments if not each.startswith(("-", "+"))]
     if _ANY in row.commands:
@@ -220,7 +201,7 @@ def _find_command(row: Downloader, arguments: Sequence[str], directory: Path) ->
     return None
 
 
-def _is_local(program: str, row: Downloader, directory: Path) -> bool:
+def _is_local(program: str, row: Downloads, directory: Path) -> bool:
     """Whether a program is in a directory of the workspace, so that it is not fetched."""
     places = (directory, *directory.parents)
     return any(os.path.lexists(up / each / program) for up in places for each in row.local)

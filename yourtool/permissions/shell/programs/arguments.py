@@ -1,32 +1,22 @@
-"""Options and arguments of programs.
-
-`programs.toml` has the programs that only read, `writing_programs.toml` those that change files.
-"""
+"""Reading of options and arguments."""
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TypeAlias
 from urllib.parse import unquote
 
-import msgspec
 from msgspec import Struct
 
 from yourtool.git.config import may_be_secret
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.lines.plain_commands import PLAIN_VARIABLE
+from yourtool.permissions.shell.programs.table import Accepted, Arguments, Program
 
-Arguments: TypeAlias = Literal[
-    "addresses", "any", "awk", "date", "downloads", "find", "jq", "none",
-    "npm", "packages", "paths", "pattern", "printf", "remote", "revisions", "sed",
-    "settings", "targets", "test", "text", "variables",
-]  # fmt: skip
 IsReadable: TypeAlias = Callable[[str], bool]
 """Whether a path may be read without an approval."""
 
-READING, WRITING = "programs.toml", "writing_programs.toml"
 _SED_PATTERN = r"(?:[^{end}\\\n\[]|\\.|\[\^?[\w .-]+\])*+"
 _SED_TEXT = r"(?:[^{end}\\\n]|\\.)*+"
 _SED_SUBSTITUTIONS = "|".join(
@@ -68,56 +58,6 @@ _SETTING = re.compile(r"[A-Za-z][A-Za-z0-9-]*\.(?:[^\n]*\.)?[A-Za-z][A-Za-z0-9-]
 _PATTERN_OPTIONS = ("e", "regexp", "expression")
 
 
-class ProgramRow(Struct, forbid_unknown_fields=True):
-    """One row of the table."""
-
-    arguments: Arguments = "none"
-    same_as: str = ""
-    flags: str = ""
-    values: str = ""
-    optional: str = ""
-    refused: str = ""
-    options: tuple[str, ...] = ()
-    option_values: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-    separate: tuple[str, ...] = ()
-    """Options of `option_values` that always have a value, which may be the next word."""
-    files: tuple[str, ...] = ()
-    """Options, long ones or letters, whose values are paths."""
-    numbers: bool = False
-    response_files: bool = False
-    """Whether the program replaces an argument or a value `@FILE` by what is in the file."""
-    forms: Mapping[str, str] = {}
-    """Regular expressions for the values of options, which match as a whole."""
-    bundle: bool = False
-    """Whether the first argument has letters of options also without a hyphen, as in `xzf`."""
-    loads_code: bool = False
-    """Whether it runs code of the workspace even with the options of this row."""
-    runs_code: bool = False
-    """Whether the program runs code of the workspace, and so never runs without a rule."""
-    enters_submodules: bool = False
-    """Whether git works in the submodules, too, with the settings that are there."""
-    problem: str = ""
-    """Why it needs an approval although it only reads; a predicate."""
-    contained: bool = False
-    """Whether the problem does not exist in a full sandbox."""
-    needs: tuple[str, ...] = ()
-    """Options; without each of them the program runs code of the workspace. Rules do not use the
-    row, as they are about the program with any option."""
-
-    @property
-    def is_for_rules(self) -> bool:
-        """Whether rules use the row: it is about all that the program can do."""
-        return not (self.needs or self.problem)
-
-    def is_free(self, words: Sequence[str]) -> bool:
-        """Whether these arguments need no rule in a trusted workspace, if they only read."""
-        if self.runs_code or not self.needs:
-            return not self.runs_code
-        given = read_arguments(self, words)
-        return given is not None and any(each.lstrip("-") in given.names for each in self.needs)
-
-
 class GivenArguments(Struct, frozen=True):
     """The options and the other arguments of a command."""
 
@@ -144,25 +84,8 @@ class GivenArguments(Struct, frozen=True):
         return tuple(value for each, value in self.options if each == name)
 
 
-@functools.cache
-def load_programs(table: str = READING) -> Mapping[str, ProgramRow]:
-    """Return the rows of a table by program, or by program and command."""
-    text = Path(__file__).with_name(table).read_bytes()
-    rows = msgspec.toml.decode(text, type=dict[str, ProgramRow])
-    return {name: _with_inherited(row, rows) for name, row in rows.items()}
-
-
-def find_row(words: Sequence[str], table: str = READING) -> tuple[ProgramRow | None, Sequence[str]]:
-    """Return the row of a command, or None, and the words after the name."""
-    rows = load_programs(table)
-    for size in (3, 2):
-        if (row := rows.get(" ".join(words[:size]))) is not None:
-            return row, words[size:]
-    return rows.get(words[0]), words[1:]
-
-
 def only_reads(
-    row: ProgramRow, words: Sequence[str], globs: frozenset[str], is_readable: IsReadable
+    row: Accepted, words: Sequence[str], globs: frozenset[str], is_readable: IsReadable
 ) -> bool:
     """Return whether a program with these options and arguments only reads what it may read.
 
@@ -193,7 +116,7 @@ def only_reads(
     return _are_harmless(row.arguments, given, is_readable)
 
 
-def read_arguments(row: ProgramRow, words: Sequence[str]) -> "GivenArguments | None":
+def read_arguments(row: Accepted, words: Sequence[str]) -> "GivenArguments | None":
     """Return the options and arguments of a program; None if an option is not in the row."""
     words = _spread_bundle(row, words) if row.bundle else words
     passed = list(takewhile(lambda word: word != "--", words))
@@ -211,7 +134,51 @@ def read_arguments(row: ProgramRow, words: Sequence[str]) -> "GivenArguments | N
     return GivenArguments(tuple(found), (*operands, *rest))
 
 
-def _spread_bundle(row: ProgramRow, words: Sequence[str]) -> Sequence[str]:
+def get_valued(row: Program) -> frozenset[str]:
+    """Return the options of a program with a value in the next word, with their hyphens."""
+    accepted = row.changes or row.reads or Accepted()
+    letters = (f"-{each}" for each, kind in get_kinds(accepted).items() if kind == ":")
+    long = (f"--{each[:-1]}" for each in accepted.options if each.endswith(":"))
+    return frozenset((*letters, *long, *row.values))
+
+
+def split_arguments(
+    words: Sequence[str], valued: Container[str]
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the positions of options and of other arguments; also for programs without a row.
+
+    `valued`: the options with a value in the next word.
+    """
+    options, operands, at = list[int](), list[int](), 0
+    while at < len(words):
+        if words[at] == "--":
+            operands += range(at + 1, len(words))
+            break
+        is_option = words[at].startswith("-") and words[at] != "-"
+        (options if is_option else operands).append(at)
+        at += 2 if words[at] in valued else 1
+    return options, operands
+
+
+def is_free(row: Accepted, words: Sequence[str]) -> bool:
+    """Whether these arguments need no rule in a trusted workspace, if they only read."""
+    if row.runs_code or not row.needs:
+        return not row.runs_code
+    given = read_arguments(row, words)
+    return given is not None and any(each.lstrip("-") in given.names for each in row.needs)
+
+
+def get_kinds(row: Accepted) -> Mapping[str, str]:
+    """Return the marks of short options by letter."""
+    return _split_letters("".join(row.letters))
+
+
+@functools.cache
+def _split_letters(letters: str) -> Mapping[str, str]:
+    return {each[0]: each[1:] for each in re.findall(r".:{0,2}", letters)}
+
+
+def _spread_bundle(row: Accepted, words: Sequence[str]) -> Sequence[str]:
     """Return words in which each letter of the first one is an option, followed by its value.
 
     The values are the next words: https://www.gnu.org/software/tar/manual/html_node/Old-Options.html
@@ -222,39 +189,42 @@ def _spread_bundle(row: ProgramRow, words: Sequence[str]) -> Sequence[str]:
     spread: list[str] = []
     for letter in words[0]:
         spread.append(f"-{letter}")
-        if letter in row.values:
+        if get_kinds(row).get(letter) == ":":
             spread += [value for value in (next(values, None),) if value is not None]
     return [*spread, *values]
 
 
 def _read_options(
-    row: ProgramRow, word: str, following: Iterator[str]
+    row: Accepted, word: str, following: Iterator[str]
 ) -> Sequence[tuple[str, str]] | None:
     """Return the options in a word with their values; None if one is not in the row."""
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
         if equals:  # without it, the next word may be a value or an argument
-            return [(name, value)] if name in row.option_values else None
-        if name in row.separate:
+            is_known = f"{name}=" in row.options or f"{name}:" in row.options
+            return [(name, value)] if is_known else None
+        if f"{name}:" in row.options:
             value = next(following, None)
             return None if value is None else [(name, value)]
-        return [(name, "")] if name in row.options else None
+        return [(name, "")] if name in row.options and not name.endswith(":") else None
     if row.numbers and word[1:].isdecimal():
         return []
-    found: list[tuple[str, str]] = []
+    kinds, found = get_kinds(row), list[tuple[str, str]]()
     for at, letter in enumerate(word[1:], 2):
-        if letter in row.optional:
-            return [*found, (letter, word[at:])]
-        if letter in row.values:
-            value = word[at:] or next(following, None)
-            return None if value is None else [*found, (letter, value)]
-        if letter not in row.flags:
-            return None
-        found.append((letter, ""))
+        match kinds.get(letter):
+            case "::":
+                return [*found, (letter, word[at:])]
+            case ":":
+                value = word[at:] or next(following, None)
+                return None if value is None else [*found, (letter, value)]
+            case "":
+                found.append((letter, ""))
+            case _:
+                return None
     return found
 
 
-def without_spelled(row: ProgramRow, words: Sequence[str], count: int) -> Sequence[str]:
+def without_spelled(row: Accepted, words: Sequence[str], count: int) -> Sequence[str]:
     """Return words without those of the first `count` that the row refuses by themselves.
 
     These are what a rule names, such as `--exec` in `git rebase --exec*`.
@@ -263,18 +233,18 @@ def without_spelled(row: ProgramRow, words: Sequence[str], count: int) -> Sequen
     return [*named, *words[count:]]
 
 
-def takes_value(row: ProgramRow, option: str) -> bool:
+def takes_value(row: Accepted, option: str) -> bool:
     """Whether the row has an option, and its value is the next word."""
     following = iter(("",))
     return _read_options(row, option, following) is not None and next(following, None) is None
 
 
-def has_form(row: ProgramRow, option: str) -> bool:
+def has_form(row: Accepted, option: str) -> bool:
     """Whether the row restricts the value of an option, a long one or the last of some letters."""
     return (option[2:] if option.startswith("--") else option[-1]) in row.forms
 
 
-def _is_refused(row: ProgramRow, word: str) -> bool:
+def _is_refused(row: Accepted, word: str) -> bool:
     if word.startswith("-") and word not in ("-", "--"):
         return _read_options(row, word, iter(("",))) is None
     return row.arguments == "remote" and _REMOTE.fullmatch(word) is None
@@ -353,7 +323,7 @@ _SCRIPTS: Mapping[Arguments, Callable[[str], bool]] = {
 """Whether a script only reads the files in the arguments."""
 
 
-def _is_reading_find(row: ProgramRow, words: Sequence[str], is_readable: IsReadable) -> bool:
+def _is_reading_find(row: Accepted, words: Sequence[str], is_readable: IsReadable) -> bool:
     starts = list(takewhile(lambda word: not word.startswith(("-", "(", "!")), words))
     return all(map(is_readable, starts)) and all(
         not word.startswith("-") or word[1:] in row.tests or word[1:].isdecimal()
@@ -368,30 +338,3 @@ def _is_harmless_builtin(kind: Arguments, words: Sequence[str]) -> bool:
             template[:1] != "-" and _STORING_CONVERSION.search(template.replace("%%", "")) is None
         )
     return _TEST_OPERATORS.isdisjoint(words) and all(map(_TEST_WORD.fullmatch, words))
-
-
-def _with_inherited(row: ProgramRow, rows: Mapping[str, ProgramRow]) -> ProgramRow:
-    if not row.same_as:
-        return _without_refused(row)
-    base = _with_inherited(rows[row.same_as], rows)
-    merged = {name: _merge(getattr(base, name), getattr(row, name)) for name in _INHERITED}
-    arguments = base.arguments if row.arguments == "none" else row.arguments
-    needs = base.needs or row.needs
-    return _without_refused(
-        ProgramRow(**merged, arguments=arguments, needs=needs, refused=row.refused)
-    )
-
-
-_INHERITED = frozenset(ProgramRow.__struct_fields__) - {"arguments", "same_as", "refused", "needs"}
-"""Fields that a row has in addition to those of the row that it is the same as."""
-
-
-def _merge(inherited: Any, own: Any) -> Any:
-    return inherited | own if isinstance(own, (bool, dict)) else inherited + own
-
-
-def _without_refused(row: ProgramRow) -> ProgramRow:
-    remaining = str.maketrans("", "", row.refused)
-    return msgspec.structs.replace(
-        row, flags=row.flags.translate(remaining), values=row.values.translate(remaining)
-    )
