@@ -53,3 +53,10 @@ def test_every_answer_is_no_message(typed):
 )
 def test_message_with_more_than_an_answer_is_a_message(text):
     assert not is_answer_word(text, LETTERS)
+
+
+def test_keys_of_letters_work_in_other_layouts_and_those_of_words_do_not():
+    assert [find(key) for key in "\u0444\u0432\u0446"] == ["a", "d", "w"], "Russian"
+    assert [find(key) for key in "\u03b1\u03b4\u05e9\u05d2"] == ["a", "d", "a", "d"]
+    assert find("\u043d") is None, "the key of y is the first letter of a Russian no"
+    assert is_answer_word("\u0444", LETTERS) and not is_answer_word("\u043d\u0435\u0442", LETTERS)

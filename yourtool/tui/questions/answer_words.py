@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
+from yourtool.process.terminal_input.key_forms import get_latin_letter
+
 Meaning: TypeAlias = Literal["", "yes", "no"]
 
 _WORDS: Mapping[str, Meaning] = MappingProxyType(
@@ -52,12 +54,13 @@ def count_numbered(answers: Sequence[Answer]) -> int:
 def find_answer(typed: str, answers: Sequence[Answer], letters: Mapping[str, str]) -> int | None:
     """Return the index of the answer that a typed text gives; None if it gives none.
 
-    `letters`: the names of answers by the characters that give them.
+    `letters`: the names of answers by the characters that give them. The keys of these letters
+    work in other layouts too, but not those of words: `н`, on the key of `y`, begins "no".
     """
     if len(typed) == 2 and typed[0] == typed[1] and _can_be_doubled(typed[0], answers, letters):
         typed = typed[0]
     word = typed.casefold()
-    if (letter := letters.get(typed)) is not None:
+    if (letter := letters.get(typed) or letters.get(get_latin_letter(typed))) is not None:
         found = (at for at, each in enumerate(answers) if each.letter == letter)
         if (at := next(found, None)) is not None:
             return at
@@ -86,7 +89,8 @@ def is_answer_word(text: str, letters: Mapping[str, str]) -> bool:
     if len(word) == 2 and word[0] == word[1]:
         once = word[0]
         return once.isdigit() or letters.get(once) in ("a", "d") or once.casefold() in _WORDS
-    return word in letters or word in tuple("123456789") or word.casefold() in _WORDS
+    is_letter = word in letters or get_latin_letter(word) in letters
+    return is_letter or word in tuple("123456789") or word.casefold() in _WORDS
 
 
 def _can_be_doubled(key: str, answers: Sequence[Answer], letters: Mapping[str, str]) -> bool:
