@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.session.session import Session
 
 Delivery: TypeAlias = Literal["", "steer", "queue"]
-"""When a message is sent: as the setting says, during the running turn, or after it."""
+"""When a message is sent: by the setting, during the running turn, or after it."""
 
 
 class QueuedMessage(Struct, eq=False):

@@ -99,7 +99,7 @@ class PromptInput:
         return self._runner.is_running
 
     def submit(self, draft: Draft, way: Delivery = "") -> None:
-        """Submit a draft to the running turn or for after it, as the setting says or as asked.
+        """Submit a draft to the running turn or for after it, by the setting or as asked.
 
         Without text, give the last waiting message to the turn, send a paused queue, or start the
         tour of the demo.

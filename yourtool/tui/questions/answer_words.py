@@ -55,7 +55,7 @@ def find_answer(typed: str, answers: Sequence[Answer], letters: Mapping[str, str
     """Return the index of the answer that a typed text gives; None if it gives none.
 
     `letters`: the names of answers by the characters that give them. The keys of these letters
-    work in other layouts too, but not those of words: `н`, on the key of `y`, begins "no".
+    work in other layouts too, but not those of words: `н`, on the key of `y`, is the start of "no".
     """
     if len(typed) == 2 and typed[0] == typed[1] and _can_be_doubled(typed[0], answers, letters):
         typed = typed[0]
