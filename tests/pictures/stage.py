@@ -70,7 +70,7 @@ class Stage:
         """Wait for an approval prompt with these texts, until it accepts letters."""
         await self.sees(*signs)
         self._clock.seconds += 1.0
-        await self.until(lambda: self.app.chat.approval_prompt.options.accepts_letters)
+        await self.until(lambda: self.app.chat.approval_prompt.answers.is_ready)
 
     async def answer(self, letter: str) -> None:
         """Answer the approval prompt."""

@@ -517,7 +517,7 @@ async def approval_of_a_web_page(pilot):
 @state(waiting(Ask(approval_request())))
 async def selected_answer(pilot):
     await asked(pilot)
-    await press(pilot, "tab", "left")
+    await press(pilot, "down", "down")
 
 
 @state(waiting(Ask(approval_request())))
@@ -534,7 +534,7 @@ async def approval_of_a_plan(pilot):
 @state(waiting(Ask(approval_request())))
 async def note_for_a_denial(pilot):
     await asked(pilot)
-    await press(pilot, "n", "enter")
+    await press(pilot, "r", "enter")
     pilot.app.clock.seconds += 1
     await until(pilot, lambda: pilot.app.chat.approval_prompt.has_class("-noting"))
     await press(pilot, *"not now")
