@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
+from docs.peer_tables import peer_tables
 from docs.prompt_page import prompt_page
 from docs.provider_tables import providers_table
 from docs.tool_tables import tools_page
@@ -224,6 +225,7 @@ FILES: dict[str, Callable[[], str]] = {
 }
 SECTIONS: dict[str, Callable[[], str]] = {
     "docs/configuration.md": settings_table,
+    "docs/coming-from.md": peer_tables,
     "docs/commands.md": commands_table,
     "docs/keymaps.md": presets_table,
     "docs/keys.md": keys_table,

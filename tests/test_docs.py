@@ -18,6 +18,7 @@ from yourtool.events.deltas import Notice, TextDelta
 from yourtool.paths import Paths
 from yourtool.run_result import result_without_turn
 from yourtool.settings.config import config_file, load_report
+from yourtool.settings.peer_words import read_peer_words
 from yourtool.tools.builtin import default_toolbox
 
 ROOT = Path(__file__).parents[1]
@@ -105,7 +106,8 @@ def test_every_slash_command_on_a_page_exists():
     known = {name for each in COMMANDS for name in (each.name, *each.aliases)}
     mentioned = find_on_pages(r"`/([a-z]+)(?=[` ])")
     assert len(mentioned) > 15
-    assert mentioned - {"greet", "proc", "run", "tmp"} <= known
+    foreign = {word for row in read_peer_words()["slash"] for word in row.words}
+    assert mentioned - {"greet", "proc", "run", "tmp"} - foreign <= known
 
 
 @needs_all
@@ -119,6 +121,9 @@ def test_every_option_and_subcommand_on_a_page_exists():
         "--hard",
         "--mirror",
         *OPTIONS_OF_OTHERS,
+        "--allowed",  # the start of `--allowedTools`
+        "--disallowed",
+        *(word for row in read_peer_words()["option"] for word in row.words),
         *re.findall(r'"(--[a-z-]+)"', text),
     }
     options.update(re.findall(r"--[a-z-]+", " ".join(each.usage for each in COMMANDS)))

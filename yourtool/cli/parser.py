@@ -13,6 +13,7 @@ from yourtool.cli.run_options import add_command_options, add_run_options, compl
 from yourtool.cli.session_commands.sessions_parser import add_sessions_actions
 from yourtool.errors import UsageError
 from yourtool.foundation.suggestions import CLOSE, find_closest
+from yourtool.settings.peer_words import describe_peer_word
 
 AUTH_ACTIONS = "list|set|remove|test"
 SHELLS = ("bash", "zsh", "tcsh", "fish")
@@ -48,6 +49,8 @@ class Parser(argparse.ArgumentParser):
             place, word = wrong.groups()
             if place == "COMMAND":
                 message = f"`{word}` is one word too many; quote a prompt of several words"
+        elif unknown := re.match(r"unrecognized arguments: ([^\s=]+)", message):
+            message = describe_peer_word("option", unknown[1]) or message
         raise UsageError(f"{message}\nTry `{self.prog} --help`.")
 
 
@@ -80,13 +83,17 @@ def split_prompt(argv: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _reject_mistyped_command(word: str) -> None:
+    if any(map(str.isspace, word)):
+        return
+    if problem := describe_peer_word("command", word):
+        raise UsageError(f"{problem}\n`yourtool -- {word}` sends it as a prompt.")
     if folder := extensions.find_removed(word):
         raise UsageError(
             f"unknown command `{word}`: the extension `{folder}` is not in this installation\n"
             f"`yourtool -- {word}` sends it as a prompt."
         )
     near = find_closest(word.lower(), COMMANDS, CLOSE)
-    if near and not any(map(str.isspace, word)):
+    if near:
         raise UsageError(
             f"unknown command `{word}`; did you mean `{near}`?\n"
             f"`yourtool -- {word}` sends it as a prompt."

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.foundation.suggestions import find_closest
+from yourtool.settings.peer_words import describe_peer_word
 
 TableKey: TypeAlias = tuple[str, ...]
 """The path of a value: the names of its tables, then its own."""
@@ -64,7 +65,9 @@ def iter_leaves(
     for name, value in raw.items():
         key = (*at, name)
         if name not in fields:
-            yield key, Fault("there is no such key", find_closest(name, fields))
+            problem = "" if at else describe_peer_word("setting", name)
+            nearest = None if problem else find_closest(name, fields)
+            yield key, Fault(problem or "there is no such key", nearest)
             continue
         annotation, entry, table, is_map = fields[name]
         if entry is not None:

@@ -312,6 +312,7 @@ COMMANDS = (
     ),
     SlashCommand(
         name="compact",
+        aliases=("compress", "summarize"),
         run=compact,
         argument="[HINT]",
         summary="summarise the conversation before the last turn; HINT: what matters most",

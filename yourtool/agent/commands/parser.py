@@ -14,6 +14,7 @@ from yourtool.effects import PlanAnswer
 from yourtool.events.catalog import Event
 from yourtool.events.tools import ToolConfirmationResolved
 from yourtool.foundation.suggestions import CLOSE, find_closest
+from yourtool.settings.peer_words import describe_peer_word
 
 if TYPE_CHECKING:  # the table is loaded for the first command
     from yourtool.agent.commands.table import CommandTable
@@ -113,6 +114,8 @@ def _unknown_command(word: str, commands: "CommandTable") -> InvalidCommand:
         return InvalidCommand(
             f"Unknown command `/{word}`; press Enter again to send it as text", True
         )
+    if problem := describe_peer_word("slash", word):
+        return InvalidCommand(problem)
     if suggestion := _suggest_command(word, commands):
         return InvalidCommand(f"Unknown command `/{word}`; did you mean `/{suggestion}`?")
     return InvalidCommand(f"Unknown command `/{word}`; `/help` lists the commands")

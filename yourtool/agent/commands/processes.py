@@ -117,6 +117,7 @@ async def _stop(session: "Session", name: str) -> CommandResults:
 COMMANDS = (
     SlashCommand(
         name="processes",
+        aliases=("tasks", "bashes", "ps"),
         run=show_processes,
         argument="[stop ID]",
         summary="list the processes that run in the background, and stop one",

@@ -115,5 +115,10 @@ def _reported_row(
 
 
 COMMANDS = (
-    SlashCommand(name="cost", run=show_cost, summary="show the cost of the session by model"),
+    SlashCommand(
+        name="cost",
+        run=show_cost,
+        summary="show the cost of the session by model",
+        aliases=("usage", "stats", "tokens"),
+    ),
 )

@@ -59,6 +59,7 @@ def build_report(found: SkillSet, loaded: Container[str]) -> tuple[Section, ...]
 COMMANDS = (
     SlashCommand(
         name="skill",
+        aliases=("skills",),
         run=use_skill,
         argument="[NAME [TASK]]",
         is_multiline=True,

@@ -52,7 +52,6 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *exports.COMMANDS,
     *tree.COMMANDS,
     *undo.COMMANDS,
-    SlashCommand(name="clear", summary="clear the screen; the session continues"),
     *reports.COMMANDS,
     *context.COMMANDS,
     *requests.COMMANDS,

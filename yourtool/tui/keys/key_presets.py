@@ -34,6 +34,7 @@ PRESETS: Mapping[KeymapName, Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
         "pi": MappingProxyType(
             {
+                "chat.clear": (),
                 "chat.model": ("ctrl+l",),
                 "chat.effort": ("shift+tab",),
                 "chat.mode": ("f2",),

@@ -142,6 +142,12 @@ KEYS: tuple[KeyBinding, ...] = (
         description="with an empty prompt, go to the queued messages; there, remove one",
     ),
     KeyBinding(
+        id="chat.clear",
+        keys="ctrl+l",
+        action="clear",
+        description="clear the screen; the session continues",
+    ),
+    KeyBinding(
         id="chat.keys",
         keys="question_mark",
         action="show_keys",

@@ -307,13 +307,10 @@ class ChatScreen(UrgentScreen):
         self.set_focus(self.prompt)
         if self.runner.is_running or previous is not self.prompt:
             self.runner.stop()
-        elif self._can_go_back and self.status.confirm_press(go_back_hint()):
+        elif self.prompt.text or self.opening or self.session is None:
+            return
+        elif self.session.state.prompts and self.status.confirm_press(go_back_hint()):
             self.runner.submit(Draft("/rewind"))
-
-    @property
-    def _can_go_back(self) -> bool:
-        session = self.session
-        return bool(session and session.state.prompts and not self.prompt.text and not self.opening)
 
     def action_focus_prompt(self) -> None:
         """Tab in the transcript: go back to the prompt."""
@@ -350,6 +347,10 @@ class ChatScreen(UrgentScreen):
         if not self.transcript.copy_long_selection():
             super().action_copy_text()
 
+    def action_clear(self) -> None:
+        """Ctrl+L: clear the transcript; the session continues."""
+        self.transcript.clear()
+
     def action_toggle_folds(self) -> None:
         """Ctrl+O: open or fold everything in the transcript."""
         self.transcript.toggle_folds()
@@ -379,9 +380,9 @@ class ChatScreen(UrgentScreen):
         view = panel.pane if (panel := self.approval_prompt).handles_page_keys else self.transcript
         if where in ("home", "end"):
             (view.scroll_home if where == "home" else view.scroll_end)(animate=False)
-        else:  # immediately: the next key may wait
-            rows = view.scrollable_content_region.height * (-1 if where == "page_up" else 1)
-            view.scroll_relative(y=rows, animate=False, immediate=True)
+            return
+        rows = view.scrollable_content_region.height * (-1 if where == "page_up" else 1)
+        view.scroll_relative(y=rows, animate=False, immediate=True)  # the next key may wait
 
     @work(group="history", exclusive=True)
     async def action_search_history(self) -> None:

@@ -34,11 +34,6 @@ async def inspect_keys(chat: ChatScreen, _argument: str) -> None:
     await chat.app.push_screen(key_inspector.KeyInspector())
 
 
-async def clear_screen(chat: ChatScreen, _argument: str) -> None:
-    """`/clear`: clear the transcript."""
-    chat.transcript.clear()
-
-
 async def choose_theme(chat: ChatScreen, argument: str) -> None:
     """`/theme`: switch to a theme, or pick one from a list; `--save` makes it the default."""
     about = dict(list_candidates(await asyncio.to_thread(find_theme_names)))
@@ -84,7 +79,6 @@ def help_report(commands: "table.CommandTable | None" = None) -> tuple[Section, 
 SCREEN_COMMANDS: Mapping[str, ScreenCommand] = {
     "help": show_help,
     "keys": inspect_keys,
-    "clear": clear_screen,
     "theme": choose_theme,
     "attach": attach_file,
     "paste": paste_clipboard,

@@ -177,6 +177,9 @@ def _build_choice(value: str, row: Permission) -> Choice:
 
 COMMANDS = (
     SlashCommand(
-        name="permissions", run=show_permissions, summary="list the rules, and take them back"
+        name="permissions",
+        run=show_permissions,
+        summary="list the rules, and take them back",
+        aliases=("approvals", "allowed-tools"),
     ),
 )

@@ -137,7 +137,13 @@ def _hit_choices(hits: Sequence[SearchHit], workspace: Path, now: datetime) -> t
 
 
 COMMANDS = (
-    SlashCommand(name="new", run=start_session, summary="start a new session", during_turn=False),
+    SlashCommand(
+        name="new",
+        run=start_session,
+        summary="start a new session; this one can be resumed",
+        during_turn=False,
+        aliases=("clear", "reset"),
+    ),
     SlashCommand(
         name="resume",
         run=resume_session,
