@@ -13,18 +13,14 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from yourtool.foundation.text import storable_json
-
 
 def canonical_json(value: Any) -> bytes:
     """Encode `value` with sorted keys, so that equal values have equal bytes.
 
-    What UTF-8 cannot store, such as the name of an old file, is replaced.
+    Raises:
+        UnicodeEncodeError: a text has half a character, such as the name of an old file.
     """
-    try:
-        return msgspec.json.encode(value, order="deterministic")
-    except UnicodeEncodeError:
-        return msgspec.json.encode(storable_json(msgspec.to_builtins(value)), order="deterministic")
+    return msgspec.json.encode(value, order="deterministic")
 
 
 Critical: TypeAlias = bool | msgspec.UnsetType
