@@ -77,7 +77,7 @@ def test_write_that_links_elsewhere_is_asked_about(root):
 
 def test_rules_are_named_as_writes():
     assert list(explain_rules([*RULES, "shell(git add *)", "shell(make)"])) == [
-        "every write of `printf`, `cat`, `echo`", "every `git add`", "shell(make)",
+        "every write of `printf`, `cat`, `echo`", "every `git add`", "`make`",
     ]  # fmt: skip
 
 

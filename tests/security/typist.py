@@ -263,10 +263,10 @@ class Typist:
         handler = self.chat.input
         submit, edit = handler.submit, handler.edit
 
-        def record_submit(draft, **options):
+        def record_submit(draft, way=""):
             if draft.full_text.strip():
                 self.submitted.append(draft.full_text)
-            submit(draft, **options)
+            submit(draft, way)
 
         def record_edit(message):
             found = edit(message)
@@ -594,7 +594,7 @@ async def simulate(app: YourtoolApp, desk: Desk, dice: random.Random) -> Finding
         app.chat.runner.stop()
         await app.chat.runner.wait_for_turn()
         arrived = Counter(map(str, desk.sent))
-        arrived += Counter(draft.full_text for draft in app.chat.runner.queue.drafts)
+        arrived += Counter(each.draft.full_text for each in app.chat.runner.queue.entries)
         expected = Counter(person.submitted) - Counter(person.taken_back)
         del expected["/model"], arrived["/model"]
         if arrived != expected:

@@ -75,6 +75,7 @@ def asking(home, clock, *asks):
 
     app = YourtoolApp(opens)
     app.chat = ChatScreen(run_command, clock)
+    app.chat.runner.enter = "queue"
     return app
 
 
@@ -642,7 +643,7 @@ async def test_question_takes_answers_again_a_second_after_a_report_was_closed(h
 
 def approving(home, clock, *asks):
     app = asking(home, clock, *asks)
-    app.apply_settings(UiConfig(enter_approves=True))
+    app.apply_settings(UiConfig(enter_approves=True, enter="queue"))
     return app
 
 
@@ -694,7 +695,7 @@ async def test_setting_does_not_allow_a_call_before_its_last_line_is_shown(home,
 
 def with_keys(home, clock, asked, **keys):
     app = asking(home, clock, asked)
-    app.apply_settings(UiConfig(keys={"approval": keys}))
+    app.apply_settings(UiConfig(keys={"approval": keys}, enter="queue"))
     return app
 
 

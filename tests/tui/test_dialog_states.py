@@ -109,7 +109,7 @@ async def list_without_a_match(pilot):
 
 @state(waiting(Ask(changeable())))
 async def rule_that_is_edited(pilot):
-    await chosen(pilot, "w")
+    await chosen(pilot, "p")
 
 
 @state(waiting(Ask(changeable())))

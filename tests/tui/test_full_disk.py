@@ -54,6 +54,7 @@ async def test_full_disk_holds_queued_prompts_until_there_is_space(tmp_path, ref
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         chat = app.chat
+        chat.runner.enter = "queue"
 
         def waiting():
             return [draft.full_text for draft in chat.runner.queue.drafts]

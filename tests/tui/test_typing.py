@@ -217,9 +217,9 @@ async def test_a_submitted_text_has_left_the_prompt_when_its_command_starts(app,
         seen: list[str] = []
         prompt, submit = app.chat.prompt, app.chat.input.submit
 
-        def record(draft, **options):
+        def record(draft, way=""):
             seen.append(prompt.text)
-            submit(draft, **options)
+            submit(draft, way)
 
         app.chat.input.submit = record
         await say(pilot, "hello")

@@ -37,6 +37,7 @@ async def test_accepted_prompts_are_recalled_and_invalid_ones_stay(stage, tmp_pa
 
 
 async def test_up_takes_the_last_queued_message_back_first(stage):
+    stage.runner.enter = "queue"
     prompt_input = PromptInput(stage.runner, lambda _: None)
     for text in ("one", "two"):
         prompt_input.submit(Draft(text))
@@ -48,9 +49,10 @@ async def test_up_takes_the_last_queued_message_back_first(stage):
 async def busy(stage):
     """A running turn, with three messages that wait for it and two for its end."""
     busy = Busy(stage)
+    stage.runner.enter = "queue"
     prompt_input = PromptInput(stage.runner, lambda _: None)
     for text in ("a", "b", "c"):
-        prompt_input.submit(Draft(text), steers=True)
+        prompt_input.submit(Draft(text), way="steer")
     for text in ("x", "y", "z"):
         prompt_input.submit(Draft(text))
     return stage, prompt_input, busy
@@ -84,7 +86,7 @@ async def test_edited_message_returns_to_its_place_after_the_end_of_its_turn(bus
 
 async def test_edited_message_can_go_to_the_other_list(busy):
     stage, prompt_input, turn = busy
-    prompt_input.submit(prompt_input.edit(stage.runner.queue.waiting[0]), steers=True)
+    prompt_input.submit(prompt_input.edit(stage.runner.queue.waiting[0]), way="steer")
     assert (stage.steering, stage.queued) == ([*"abcx"], [*"yz"])
     await turn.finish()
 

@@ -208,7 +208,7 @@ class TrustQuestion(Vertical):
             if self._files is not None and self._files.turn_page(event.key):
                 return True
         is_consumed = self._apply(self.keys.handle(event))
-        self.arm_when_safe()
+        self._show_hint()
         return is_consumed
 
     @on(AnswerList.Pressed)
