@@ -1,4 +1,4 @@
-"""A session goes on, or asks to be restarted, while its program is replaced."""
+"""A session continues, or asks to be restarted, while its program is replaced."""
 
 import shutil
 import sys

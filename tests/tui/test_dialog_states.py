@@ -164,7 +164,7 @@ async def enlarged_plan(pilot):
 
 @state(waiting(Ask(plan_request())))
 async def note_for_a_plan(pilot):
-    await chosen(pilot, "n")
+    await chosen(pilot, "r")
     await press(pilot, *"fewer files")
 
 

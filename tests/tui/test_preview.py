@@ -167,7 +167,7 @@ def test_question_about_a_command_has_the_same_lines_with_and_without_a_rule():
 
 
 def get_label(asked, letter, **options):
-    """Return what an answer says, beside its letter."""
+    """Return the label of an answer."""
     options = approval_options(asked, **options)
     return next((each.label for each in options if each.letter == letter), None)
 

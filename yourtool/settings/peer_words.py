@@ -1,6 +1,6 @@
 """Words of other agents.
 
-People type what they know. A word of another agent is an error that names ours, and never a prompt
+People type the words that they are used to. A word of another agent is an error that names ours, and never a prompt
 that costs money. `peer_words.toml` has the rows.
 """
 
