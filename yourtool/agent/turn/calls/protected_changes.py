@@ -71,6 +71,8 @@ async def settle_changes(running: RunningCall, turn: Turn) -> None:
 
 def _was_allowed(running: RunningCall, change: "Change") -> bool:
     """Return whether the user allowed the command, whose question named all of this change."""
+    if running.decided.runs_unasked:
+        return False
     named = {os.path.normpath(each) for each in running.decided.decision.protected_writes}
     files = () if change.original else change.files
     return change.path in named or (bool(files) and named.issuperset(files))
