@@ -219,6 +219,17 @@ def credential_files_table() -> str:
     return "\n".join([*table, "", *examples]) + "\n"
 
 
+def guide_contents() -> str:
+    """Return the list of the topics of `docs/guide.md`."""
+    lines: list[str] = []
+    for line in (ROOT / "docs/guide.md").read_text("utf-8").splitlines():
+        signs, _, title = line.partition(" ")
+        if signs in ("##", "###"):
+            anchor = title.lower().replace(",", "").replace(" ", "-")
+            lines.append(f"{'  ' * (len(signs) - 2)}- [{title}](#{anchor})")
+    return "\n".join(lines) + "\n"
+
+
 FILES: dict[str, Callable[[], str]] = {
     "config/config.toml": template,
     "docs/events.schema.json": events_schema,
@@ -227,6 +238,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "docs/configuration.md": settings_table,
     "docs/coming-from.md": peer_tables,
     "docs/commands.md": commands_table,
+    "docs/guide.md": guide_contents,
     "docs/keymaps.md": presets_table,
     "docs/keys.md": keys_table,
     "docs/models.md": quirks_table,
