@@ -35,7 +35,7 @@ VISITED = (
     "undo", "redo", "rewind", "cost", "context", "rules", "why", "route", "request",
     "compact", "diff", "theme", "mode",
     "trust", "permissions", "skill", "memory", "copy list", "processes", "fork", "new", "resume",
-    "clear", "steer", "plan", "tree", "note tide",
+    "steer", "plan", "tree", "note tide",
 )  # fmt: skip
 """The slash commands, in an order in which each has something to show."""
 UNVISITED = {

@@ -780,7 +780,7 @@ async def test_greeting_is_shown_until_the_first_message(home, tmp_path):
 
 
 @pytest.mark.req("R-TUI-20")
-async def test_new_and_clear_empty_the_transcript(home, tmp_path):
+async def test_clear_starts_a_new_session_and_ctrl_l_only_empties_the_screen(home, tmp_path):
     first = FakeSession(HELLO, workspace=tmp_path / "work")
     second = FakeSession(HELLO, workspace=tmp_path / "work", session_id="sess_2")
     app, _ = app_of(home, first, second)
@@ -788,10 +788,10 @@ async def test_new_and_clear_empty_the_transcript(home, tmp_path):
         await settle(pilot)
         await say(pilot, "hello")
         await until(pilot, lambda: "Hello to you." in screen_text(app))
-        await say(pilot, "/clear")
+        await press(pilot, "ctrl+l")
         await until(pilot, lambda: "Hello to you." not in screen_text(app))
         assert app.chat.session is first
-        await say(pilot, "/new")
+        await say(pilot, "/clear")
         await until(pilot, lambda: app.chat.session is second)
         assert first.closed
 

@@ -1,7 +1,7 @@
 """Words of other agents.
 
-People type the words that they are used to. A word of another agent is an error that names ours, and never a prompt
-that costs money. `peer_words.toml` has the rows.
+People type the words that they are used to. A word of another agent is an error that names ours,
+and never a prompt that costs money. `peer_words.toml` has the rows.
 """
 
 import tomllib

@@ -1,7 +1,7 @@
 import pytest
 
 from yourtool.agent.commands.base import Invocation
-from yourtool.agent.commands.parser import _EQUIVALENTS, InvalidCommand, parse_input
+from yourtool.agent.commands.parser import InvalidCommand, parse_input
 from yourtool.agent.commands.table import COMMANDS, CORE
 
 
@@ -45,27 +45,11 @@ def test_unknown_command_suggests_the_nearest(typed, nearest):
     assert f"did you mean `{nearest}`" in parsed.message
 
 
-@pytest.mark.parametrize(
-    ("typed", "equivalent"),
-    [("/login", "/key"), ("/yolo", "/mode auto"), ("/thinkin", "/effort"), ("/usage", "/cost")],
-)
-def test_command_of_another_agent_suggests_its_equivalent(typed, equivalent):
-    parsed = parse_input(typed)
-    assert isinstance(parsed, InvalidCommand)
-    assert f"did you mean `{equivalent}`?" in parsed.message
-
-
 @pytest.mark.parametrize("typed", ["/xyzzyxyzzy", "/zzz"])
 def test_unknown_command_without_an_equivalent_suggests_the_help(typed):
     parsed = parse_input(typed)
     assert isinstance(parsed, InvalidCommand)
     assert "did you mean" not in parsed.message and "`/help`" in parsed.message
-
-
-def test_every_equivalent_is_a_command():
-    for suggestion in _EQUIVALENTS.values():
-        assert isinstance(parse_input(f"/{suggestion}"), Invocation)
-    assert not any(isinstance(parse_input(f"/{name}"), Invocation) for name in _EQUIVALENTS)
 
 
 @pytest.mark.parametrize("text", ["/etc/hosts what is this", "/tmp/a.log", "/notes.md\nmore"])

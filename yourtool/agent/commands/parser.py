@@ -3,7 +3,6 @@
 It separates slash commands, shell commands and text for the model.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -18,40 +17,6 @@ from yourtool.settings.peer_words import describe_peer_word
 
 if TYPE_CHECKING:  # the table is loaded for the first command
     from yourtool.agent.commands.table import CommandTable
-
-_EQUIVALENTS: Mapping[str, str] = {
-    "add": "attach",
-    "approval-mode": "mode",
-    "approvals": "mode",
-    "branch": "fork",
-    "commands": "help",
-    "file": "attach",
-    "find": "search",
-    "history": "resume",
-    "hotkeys": "help",
-    "image": "attach",
-    "keybindings": "help",
-    "keymap": "help",
-    "load": "resume",
-    "login": "key",
-    "q": "quit",
-    "reasoning": "effort",
-    "regenerate": "retry",
-    "reset": "new",
-    "save": "export",
-    "session": "resume",
-    "share": "export",
-    "stats": "cost",
-    "switch": "model",
-    "themes": "theme",
-    "think": "effort",
-    "thinking": "effort",
-    "tokens": "context",
-    "usage": "cost",
-    "variants": "effort",
-    "yolo": "mode auto",
-}
-"""Commands of other agents and the closest command here."""
 
 
 class ShellLine(Struct, frozen=True):
@@ -116,16 +81,9 @@ def _unknown_command(word: str, commands: "CommandTable") -> InvalidCommand:
         )
     if problem := describe_peer_word("slash", word):
         return InvalidCommand(problem)
-    if suggestion := _suggest_command(word, commands):
+    if suggestion := find_closest(word, commands.list_names(), CLOSE):
         return InvalidCommand(f"Unknown command `/{word}`; did you mean `/{suggestion}`?")
     return InvalidCommand(f"Unknown command `/{word}`; `/help` lists the commands")
-
-
-def _suggest_command(word: str, commands: "CommandTable") -> str | None:
-    if equivalent := _EQUIVALENTS.get(word):
-        return equivalent
-    near = find_closest(word, [*commands.list_names(), *_EQUIVALENTS], CLOSE)
-    return _EQUIVALENTS.get(near, near) if near else None
 
 
 def find_continuation(event: Event) -> str:

@@ -82,7 +82,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         summary="attach an image, audio or document to the next prompt; `-` removes attachments",
     ),
     SlashCommand(name="paste", summary="insert the image or the text in the clipboard"),
-    SlashCommand(name="quit", summary="quit", needs_session=False, aliases=("exit",)),
+    SlashCommand(name="quit", summary="quit", needs_session=False, aliases=("exit", "q")),
 )
 """Commands without a handler are about the front end: its keys, display, prompt and end."""
 
