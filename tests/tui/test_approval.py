@@ -220,16 +220,17 @@ async def test_the_same_key_twice_confirms_unless_another_key_follows(home, cloc
 
 
 @pytest.mark.parametrize("text", ["y", "Yes.", "ok", "no", "a", "aa", "1", "nn", "w", "deny"])
+@pytest.mark.parametrize("key", ["enter", "ctrl+enter", "alt+enter", "tab"])
 @pytest.mark.req("T20")
 @pytest.mark.sample(5)
-async def test_an_answer_alone_is_never_sent_as_a_message(home, clock, text):
+async def test_an_answer_alone_is_never_sent_as_a_message(home, clock, text, key):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock, quiet=False)
         await press(pilot, *text)
         await wait(pilot, clock, 2)
-        await press(pilot, "enter")
+        await press(pilot, key)
         assert "An answer is no message: press it again" in panel.border_subtitle
         assert (asked.decision, app.chat.prompt.text) == (None, "")
         assert not app.chat.runner.queue.entries

@@ -20,6 +20,7 @@ from yourtool.tui.widgets.answer_list import AnswerList
 from yourtool.tui.widgets.prompt import Prompt
 
 _STEPS: Mapping[str, int] = MappingProxyType({"up": -1, "down": 1, "tab": 1})
+_SENDING = ("prompt.send", "prompt.steer", "prompt.queue", "prompt.complete")
 _NOT_SENT = Feedback("An answer is no message", "press it again")
 
 
@@ -123,9 +124,8 @@ class AnswerKeys:
 
     def _handle_in_message(self, event: events.Key) -> KeyResult:
         """Handle a key after text that is a message, or an answer that came too early."""
-        if event.key in get_keys("prompt.send") and is_answer_word(
-            self._prompt.text, self._answers.letters
-        ):
+        sends = any(event.key in get_keys(action) for action in _SENDING)
+        if sends and is_answer_word(self._prompt.text, self._answers.letters):
             self._prompt.clear()
             return KeyResult(is_consumed=True, feedback=_NOT_SENT)
         return _PASSED
