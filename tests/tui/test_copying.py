@@ -8,6 +8,7 @@ from textual.selection import SELECT_ALL, Selection
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, screen_text, settle, until
+from tests.tui.theme.test_themes import contrast
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.terminal.clipboard import MAX_COPIED_CHARACTERS
 from yourtool.tui.transcript.selection import is_long, read_selection
@@ -97,3 +98,34 @@ async def test_ends_of_a_long_selection_are_those_of_the_mouse(app):
         copied = await read_selection(transcript._layout, selection)
         assert copied == transcript.get_selection(selection)[0]
         assert copied.startswith("bold words") and copied.endswith("Some bold")
+
+
+THEMES = ("dark", "light", "nord", "dracula", "solarized-light", "gruvbox", "textual-light")
+
+
+def find_contrast(style):
+    return contrast(*(each.get_truecolor().hex for each in (style.color, style.bgcolor)))
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.sample(3)
+async def test_selected_text_is_readable(app, theme):
+    text = "A **reply** with `code`.\n\n```python\ndef f():\n    return 1\n```\n\n- and a list"
+    async with app.run_test(size=(60, 20)) as pilot:
+        await settle(pilot)
+        if theme in app.available_themes:
+            app.theme = theme
+        add_reply(app, text)
+        transcript = app.chat.transcript
+        app.screen.selections = {transcript: SELECT_ALL}
+        await settle(pilot)
+        strips = app.screen._compositor.render_strips()
+        ground = app.screen.get_component_rich_style("screen--selection").bgcolor
+        selected = [
+            (text, style)
+            for strip in strips
+            for text, style, _ in strip
+            if text.strip() and style is not None and style.bgcolor == ground
+        ]
+        assert "reply" in "".join(text for text, _ in selected)
+        assert min(find_contrast(style) for _, style in selected) >= 2

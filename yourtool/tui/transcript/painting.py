@@ -26,7 +26,7 @@ class Painter:
         self._base: Style = widget.rich_style
         self._background = widget.background_colors[1]
         self._filters: Sequence[LineFilter] = widget.get_line_filters()
-        self._selection: Style = widget.screen.get_component_rich_style("screen--selection")
+        self._selection = _find_selection_style(widget)
         self._width = widget.region.width
         self._strips: dict[tuple[int, Span, bool], tuple[StyledLine, Strip]] = {}
         self._blank = self._filter([Segment(" " * self._width, self._base)])
@@ -89,3 +89,11 @@ class Painter:
             segments = one.apply(segments, self._background)
         strip = Strip([segment for segment in segments if segment.text])
         return strip.adjust_cell_length(self._width, self._base)
+
+
+def _find_selection_style(widget: Widget) -> Style:
+    """Return the style of the selection; most themes have only a ground for it."""
+    style: Style = widget.screen.get_component_rich_style("screen--selection")
+    if style.color != style.bgcolor:
+        return style
+    return Style(color=widget.rich_style.color, bgcolor=style.bgcolor)
