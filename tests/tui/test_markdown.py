@@ -364,3 +364,34 @@ def test_highlighted_code_has_the_text_of_the_code(language, text):
 
 def test_unknown_language_is_not_highlighted():
     assert get_highlighter("no-such-language") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The file __init__.py calls f(*args, **kwargs); 2*3*4 is 24.",
+        r"\(a_b\), \[ \sum_{i=0}^n i_*a*_b \] and $$\int_0^1 x^2\,dx$$ are formulas.",
+        "use src/**/*.py and tests/**/*.py",
+        "2**3 and 4**5, a*b*c",
+        "cron: */5 * * * * and 0 */2 * * *",
+        "__all__, __main__ and __name_of_it__",
+    ],
+)
+def test_characters_of_code_and_formulas_in_prose_are_shown_as_written(text):
+    assert parse_inline(text) == [(text, "")]
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("**重点。**然后", [("重点。", "strong"), ("然后", "")]),
+        ("见**“引用”**内容", [("见", ""), ("“引用”", "strong"), ("内容", "")]),
+        ("*foo**bar*", [("foo**bar", "em")]),
+        ("**foo*bar*baz**", [("foo*bar*baz", "strong")]),
+        ("__Important__", [("Important", "strong")]),
+        ("**Note**s", [("Note", "strong"), ("s", "")]),
+        ("*em **strong** em*", [("em ", "em"), ("strong", "em strong"), (" em", "em")]),
+    ],
+)
+def test_emphasis_follows_commonmark_and_works_beside_cjk_punctuation(text, spans):
+    assert parse_inline(text) == spans

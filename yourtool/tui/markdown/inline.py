@@ -1,7 +1,9 @@
 """Inline Markdown as spans.
 
 Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#inlines) and GFM's strikethrough;
-raw HTML, reference links and footnotes are shown as source. Link targets are shown as text.
+raw HTML, reference links and footnotes are shown as source. Link targets are shown as text. Names
+with two underscores, paths, products and formulas keep the characters that would be emphasis, and
+emphasis next to CJK punctuation is one (https://github.com/commonmark/commonmark-spec/issues/650).
 Every step takes time linear in the length of the text, for any content.
 """
 
@@ -14,11 +16,13 @@ from msgspec import Struct, field
 from yourtool.foundation.text import printable
 from yourtool.tui.lines.styled_lines import Span
 
-_SPECIAL = re.compile(r"[\\`*_~\[<&]|https?://")
+_SPECIAL = re.compile(r"[\\`*_~\[<&$]|https?://")
 
 _TOKEN = re.compile(
     r"""
-    (?P<escape>\\[!-/:-@\[-`{-~])
+    (?P<source>\\\(.{1,300}?\\\) | \\\[.{1,1000}?\\\] | \$\$.{1,1000}?\$\$
+      | (?<![A-Za-z0-9_])__[a-z0-9]{1,50}(?:_[a-z0-9]{1,50}){0,9}__(?![A-Za-z0-9_]))
+  | (?P<escape>\\[!-/:-@\[-`{-~])
   | (?P<ticks>`+)
   | (?P<link>!?\[(?P<words>(?:[^\[\]\\]|\\.|\[[^\[\]]{0,200}\]){0,500})\]
       \(\s*+<?(?P<target>[^\s()<>]*(?:\([^\s()]{0,200}\)[^\s()<>]*){0,4})>?
@@ -41,6 +45,8 @@ class _Token(Struct):
 
     text: str
     style: str = ""
+    length: int = 0
+    """Of the complete run."""
     opens: bool = False
     closes: bool = False
     starts: list[str] = field(default_factory=list[str])
@@ -113,6 +119,8 @@ def _parse_code(inside: str) -> _Token:
 
 def _parse_token(match: re.Match[str]) -> list[_Token]:
     token = match.group()
+    if match["source"]:
+        return [_Token(token)]
     if match["escape"]:
         return [_Token(token[1])]
     if match["link"]:
@@ -146,15 +154,32 @@ def _parse_delimiters(match: re.Match[str]) -> _Token:
     after = text[match.end()] if match.end() < len(text) else " "
     space_before, space_after = before.isspace(), after.isspace()
     punctuation_before, punctuation_after = _is_punctuation(before), _is_punctuation(after)
-    left = not space_after and (not punctuation_after or space_before or punctuation_before)
-    right = not space_before and (not punctuation_before or space_after or punctuation_after)
+    ends_before = space_before or punctuation_before or _is_cjk(before)
+    ends_after = space_after or punctuation_after or _is_cjk(after)
+    left = not space_after and (not punctuation_after or ends_before)
+    right = not space_before and (not punctuation_before or ends_after)
     if run[0] == "_":
         return _Token(
             run,
+            length=len(run),
             opens=left and (not right or punctuation_before),
             closes=right and (not left or punctuation_after),
         )
-    return _Token(run, opens=left, closes=right)
+    if run[0] == "*" and _is_operator(before, run, after):
+        return _Token(run)
+    return _Token(run, length=len(run), opens=left, closes=right)
+
+
+def _is_operator(before: str, run: str, after: str) -> bool:
+    """Whether `*` is a product or a power, as in `2*3`, or part of a path, as in `src/**/a`."""
+    if "/" in (before, after):
+        return True
+    is_inside = (before + after).isascii() and before.isalnum() and after.isalnum()
+    return is_inside and (len(run) == 1 or before.isdigit() or after.isdigit())
+
+
+def _is_cjk(char: str) -> bool:
+    return char >= "\u2e80"
 
 
 def _is_punctuation(char: str) -> bool:
@@ -175,7 +200,10 @@ def _match_emphasis(pieces: list[_Token]) -> None:
 def _close(closer: _Token, openers: list[_Token], waiting: Counter[str]) -> None:
     while closer.text and waiting[closer.text[0]]:
         opener = openers[-1]
-        if opener.text[0] != closer.text[0]:
+        is_apart = _are_apart(opener, closer)
+        if is_apart and not opener.closes:
+            return  # the opener is left for another run
+        if opener.text[0] != closer.text[0] or is_apart:
             waiting[openers.pop().text[0]] -= 1
             continue
         if closer.text[0] == "~":
@@ -188,6 +216,13 @@ def _close(closer: _Token, openers: list[_Token], waiting: Counter[str]) -> None
         opener.text, closer.text = opener.text[size:], closer.text[size:]
         opener.starts.append(name)
         closer.ends.append(name)
+
+
+def _are_apart(opener: _Token, closer: _Token) -> bool:
+    """Whether the rule of three keeps two runs apart, of which one can open and close."""
+    is_both = opener.text[0] == closer.text[0] and (opener.closes or closer.opens)
+    lengths = opener.length, closer.length
+    return is_both and sum(lengths) % 3 == 0 and any(each % 3 for each in lengths)
 
 
 def _to_spans(pieces: list[_Token], style: str, growing: bool) -> list[Span]:
