@@ -169,6 +169,8 @@ async def test_nothing_is_marked_at_first_and_esc_denies(home, clock):
         ([*"ok", "enter"], Verdict.ALLOW),
         (["y", "y"], Verdict.ALLOW),
         (["Y", "Y"], Verdict.ALLOW),
+        (["A", "enter"], Verdict.ALLOW),
+        (["D", "enter"], Verdict.DENY),
         (["n", "enter"], Verdict.DENY),
         (["3", "enter"], Verdict.DENY),
         ([*"no", "enter"], Verdict.DENY),
@@ -271,9 +273,11 @@ async def test_click_marks_an_answer_and_the_second_one_confirms_it(home, clock)
         await settle(pilot)
         assert (asked.decision, panel.answers.marked) == (None, 2)
         assert "Enter: Deny" in panel.border_subtitle
-        await pilot.click(panel.answers, offset=(8, 0))
-        await settle(pilot)
-        assert (asked.decision, panel.answers.marked) == (None, 0)
+        for _ in range(2):  # a double click only marks
+            await pilot.click(panel.answers, offset=(8, 0))
+            await settle(pilot)
+            assert (asked.decision, panel.answers.marked) == (None, 0)
+        await wait(pilot, clock, 0.6)
         await pilot.click(panel.answers, offset=(8, 0))
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.verdict is Verdict.ALLOW
@@ -300,6 +304,9 @@ async def test_shift_tab_accepts_edits_and_the_one_that_is_asked_about(home, clo
         assert "Enter: all edits, this session" in panel.border_subtitle
         assert asked.decision is None
         await press(pilot, "shift+tab")
+        await wait(pilot, clock, 1)
+        assert asked.decision is None, "the second one changes the mode"
+        await press(pilot, "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.accepts_edits
 
@@ -865,7 +872,7 @@ async def test_ten_commands_and_all_answers_fit_on_an_ordinary_screen(home, cloc
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await ask(pilot, clock)
         text = screen_text(app)
-        assert "every `git fetch`, `git checkout`, `git add` and 17 more" in text
+        assert "every `git branch`, `git switch`, `git tag` and 17 more" in text
         assert "not shown" not in text
         assert not panel.pane.show_vertical_scrollbar
         for each in ("[a]", "[s]", "[w]", "[l]", "[i]", "[m]", "[d]", "[r]", "cargo test"):

@@ -227,15 +227,15 @@ async def test_message_that_a_running_turn_cannot_take_waits_for_its_end(busy):
         assert busy.lists == ([], ["@gpt what do you think"])
 
 
-async def test_alt_enter_is_a_new_line_and_tab_leaves_while_nothing_runs(home, tmp_path):
+async def test_alt_enter_is_a_new_line_and_tab_stays_in_a_text_while_nothing_runs(home, tmp_path):
     app, _ = app_of(home, FakeSession(turn("go", "Done."), workspace=tmp_path))
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         await press(pilot, "a", "alt+enter", "b")
         assert app.chat.prompt.text == "a\nb"
-        await press(pilot, "tab")
-        assert app.focused is app.chat.transcript
-        assert app.chat.prompt.text == "a\nb"
+        await press(pilot, "tab", "c")
+        assert app.focused is app.chat.prompt
+        assert app.chat.prompt.text == "a\nbc"
 
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)], ids=str)

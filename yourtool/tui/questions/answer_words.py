@@ -60,7 +60,8 @@ def find_answer(typed: str, answers: Sequence[Answer], letters: Mapping[str, str
     if len(typed) == 2 and typed[0] == typed[1] and _can_be_doubled(typed[0], answers, letters):
         typed = typed[0]
     word = typed.casefold()
-    if (letter := letters.get(typed) or letters.get(get_latin_letter(typed))) is not None:
+    spellings = (typed, word, get_latin_letter(typed))
+    if letter := next((letters[each] for each in spellings if each in letters), ""):
         found = (at for at, each in enumerate(answers) if each.letter == letter)
         if (at := next(found, None)) is not None:
             return at
@@ -88,8 +89,9 @@ def is_answer_word(text: str, letters: Mapping[str, str]) -> bool:
     word = text.strip().rstrip(_FINAL_SIGNS)
     if len(word) == 2 and word[0] == word[1]:
         once = word[0]
-        return once.isdigit() or letters.get(once) in ("a", "d") or once.casefold() in _WORDS
-    is_letter = word in letters or get_latin_letter(word) in letters
+        is_letter = letters.get(once.casefold()) in ("a", "d")
+        return once.isdigit() or is_letter or once.casefold() in _WORDS
+    is_letter = any(each in letters for each in (word, word.casefold(), get_latin_letter(word)))
     return is_letter or word in tuple("123456789") or word.casefold() in _WORDS
 
 

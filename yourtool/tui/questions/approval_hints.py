@@ -63,6 +63,8 @@ class HintState(Struct, frozen=True, kw_only=True):
     place: int
     """Of the request among those that wait, from 1."""
     total: int
+    stops: str
+    """What Esc does."""
 
     @property
     def is_roomy(self) -> bool:
@@ -71,7 +73,7 @@ class HintState(Struct, frozen=True, kw_only=True):
 
     def text(self) -> str:
         """Return the hints that fit, in one line."""
-        stop = build_hint("chat.stop", "goes back" if self.submits else "denies")
+        stop = build_hint("chat.stop", "goes back" if self.submits else self.stops)
         behind = f"{self.place} of {self.total}, ←→" if self.total > 1 else ""
         if (feedback := self._feedback_text) and not self.is_roomy:
             return feedback

@@ -19,7 +19,7 @@ from yourtool.effects import (
 from yourtool.foundation.text import escape_line
 from yourtool.tui.keys.active_keys import get_answer_label
 from yourtool.tui.questions.answer_words import Meaning
-from yourtool.tui.questions.rule_text import explain_rules, split_rules
+from yourtool.tui.questions.rule_text import explain_rules, get_rule_words, split_rules
 
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 EDIT = Decision(verdict=Verdict.EDIT)
@@ -159,7 +159,7 @@ def _lasting_options(confirmation: Confirmation, *, shortens: bool = True) -> It
         yield _lasting("i", f"{label} no changes elsewhere", "all in the sandbox", contain)
     yield from _network_options(confirmation.network)
     if confirmation.rules:
-        named = "; ".join(explain_rules(confirmation.rules, shortens=shortens))
+        named = _name_rules(confirmation, shortens=shortens)
         yield _lasting("w", f"Allow {named} in this folder, from now on", "always", ALWAYS)
         if not confirmation.offers_edits:
             label = "Allow the same until this session ends"
@@ -172,6 +172,16 @@ def _lasting_options(confirmation: Confirmation, *, shortens: bool = True) -> It
         use = f", and use {', '.join(offer.files)}" if offer.files else ""
         label = f"Trust {offer.folder}, where this needs no approval then{use}"
         yield _lasting("f", label, "trust folder", replace(ALLOW, trusts_folder=True))
+
+
+def _name_rules(confirmation: Confirmation, *, shortens: bool) -> str:
+    """Return the rules in words: all if they are short, else first what the command lacks."""
+    named = "; ".join(explain_rules(confirmation.rules))
+    if not shortens or len(named) <= _MAX_SENTENCE - 40:
+        return named
+    body = confirmation.preview.body if confirmation.preview is not None else ""
+    rules = sorted(confirmation.rules, key=lambda rule: get_rule_words(rule) in body)
+    return "; ".join(explain_rules(rules, shortens=True))
 
 
 def _lasting(letter: str, label: str, brief: str, decision: Decision) -> Option:

@@ -44,6 +44,12 @@ def explain_rules(rules: Sequence[str], *, shortens: bool = False) -> Iterator[s
         yield f"{len(exact) - len(first)} more commands, as they are here"
 
 
+def get_rule_words(rule: str) -> str:
+    """Return the first words of a rule about commands; another rule as it is."""
+    found = _OPEN_RULE.fullmatch(rule) or _EXACT_RULE.fullmatch(rule)
+    return found[1] if found is not None else rule
+
+
 def _name_exact(rule: str) -> str:
     """Return the command of a rule without `*`, or another rule as it is."""
     found = _EXACT_RULE.fullmatch(rule)

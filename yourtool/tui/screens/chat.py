@@ -371,9 +371,10 @@ class ChatScreen(UrgentScreen):
         if self.focused is self.queue_list:
             self.queue_list.action_remove()
             return
-        if self.prompt.text or not self.queue_list.display:
+        if self.prompt.text:
             raise SkipAction
-        self.set_focus(self.queue_list)
+        if self.queue_list.display:
+            self.set_focus(self.queue_list)
 
     def action_scroll(self, where: str) -> None:
         """Scroll the transcript, or the approval prompt if it is expanded."""

@@ -287,7 +287,7 @@ def _shell_hint(text: str) -> str:
 
 def _approval_hint() -> str:
     """Return the hint for the prompt while an approval prompt is open."""
-    return build_hint("prompt.send", "sends")
+    return "text is a message"
 
 
 def go_back_hint() -> str:

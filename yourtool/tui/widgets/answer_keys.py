@@ -90,15 +90,19 @@ class AnswerKeys:
         elif self.is_answer:
             self.reset()
 
-    def press(self, at: int) -> KeyResult:
-        """Mark an answer by its own key or a click; confirm it if it is marked."""
+    def mark(self, at: int) -> KeyResult:
+        """Mark an answer by its own key."""
         if not self._answers.is_ready:
             return _EARLY
-        if self._answers.marked == at:
-            return self._confirm(at)
         self.take_answer()
         self._answers.marked = at
         return _CONSUMED
+
+    def click(self, at: int) -> KeyResult:
+        """Mark an answer by a click; confirm it by another one that is no double click."""
+        is_second = self._answers.marked == at and self._guard.seconds_until_quiet == 0
+        self._guard.mark_keystroke()
+        return self._confirm(at) if is_second and self._answers.is_ready else self.mark(at)
 
     def handle(self, event: events.Key | events.Paste) -> KeyResult:
         """Handle a key or a paste before the prompt gets it."""

@@ -43,7 +43,7 @@ class ApprovalPrompt(Vertical):
         padding: 0 1;
         &.-open { display: block; }
         #preview { height: auto; max-height: 40vh; }
-        &.-expanded #preview { max-height: 60vh; }
+        &.-expanded #preview { max-height: 45vh; }
         &.-noting AnswerList { display: none; }
     }
     """
@@ -142,7 +142,7 @@ class ApprovalPrompt(Vertical):
             return True
         edits = self.answers.find_letter("s") if self._offers_edits else None
         if edits is not None and self.guard.was_seen and event.key in get_keys("chat.mode"):
-            return self._apply(self.keys.press(edits))
+            return self.answers.marked != edits and self._apply(self.keys.mark(edits))
         return False
 
     @property
@@ -159,7 +159,7 @@ class ApprovalPrompt(Vertical):
     def _press(self, pressed: AnswerList.Pressed) -> None:
         """Mark the answer that was clicked, or confirm it."""
         if not self._prompt.text or self.keys.is_answering:
-            self._apply(self.keys.press(pressed.at))
+            self._apply(self.keys.click(pressed.at))
         self._update_hints()
 
     def arm_when_safe(self) -> None:
@@ -322,6 +322,7 @@ class ApprovalPrompt(Vertical):
             is_at_end=self.pane.is_at_end,
             place=self._questions.place,
             total=self._questions.total,
+            stops="stops the turn" if self.guard.is_new else "denies",
         )
         self.border_subtitle = f" {hints.text()} "
         self.remaining.show(self.pane, roomy=hints.is_roomy)

@@ -283,7 +283,7 @@ class Prompt(TextField):
             self._accept_completion()
         elif self.text and self._handler.can_queue:
             self.action_send("queue")
-        elif self._handler.opened.is_set() or not self.text:  # else names are not known yet
+        elif not self.text:
             self._leave()
 
     def action_older(self) -> None:

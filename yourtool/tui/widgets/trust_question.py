@@ -16,6 +16,7 @@ from yourtool.foundation.text import printable
 from yourtool.tui.keys.active_keys import build_hint, get_keys, join_hints
 from yourtool.tui.keys.keystroke_guard import SEEN_SECONDS, KeystrokeGuard
 from yourtool.tui.questions.answer_words import Meaning
+from yourtool.tui.questions.approval_hints import TOO_EARLY, Feedback
 from yourtool.tui.terminal.slow_terminal_app import get_shown_since
 from yourtool.tui.widgets.answer_keys import AnswerKeys, KeyResult
 from yourtool.tui.widgets.answer_list import AnswerList
@@ -140,6 +141,7 @@ class TrustQuestion(Vertical):
         self.keys = AnswerKeys(prompt, self.answers, self.guard)
         self._prompt = prompt
         self._files: TrustFiles | None = None
+        self._feedback: Feedback | None = None  # on the last key
         self._answer: asyncio.Future[TrustChoice] | None = None
 
     async def ask(
@@ -207,6 +209,9 @@ class TrustQuestion(Vertical):
                 return not self.guard.is_new
             if self._files is not None and self._files.turn_page(event.key):
                 return True
+            if event.key in get_keys("chat.mode"):
+                return True  # the status line does not show the mode yet
+        self._feedback = None
         is_consumed = self._apply(self.keys.handle(event))
         self._show_hint()
         return is_consumed
@@ -215,16 +220,24 @@ class TrustQuestion(Vertical):
     def _press(self, pressed: AnswerList.Pressed) -> None:
         """Mark the answer that was clicked, or confirm it."""
         if not self._prompt.text or self.keys.is_answering:
-            self._apply(self.keys.press(pressed.at))
+            self._apply(self.keys.click(pressed.at))
+        self._show_hint()
 
     def _apply(self, result: KeyResult) -> bool:
+        self._feedback = result.feedback or self._feedback
         if result.chosen is not None:
             self._choose(_ANSWERS[result.chosen].choice)
         return result.is_consumed
 
     def _show_hint(self) -> None:
         marked = self.answers.marked if self.answers.is_ready else None
-        self.border_subtitle = _HINT if marked is None else f"Enter: {_ANSWERS[marked].label}"
+        text = "" if self.keys.is_answering else self._prompt.text
+        if marked is not None:
+            self.border_subtitle = f"Enter: {_ANSWERS[marked].label}"
+        elif self._feedback == TOO_EARLY:
+            self.border_subtitle = TOO_EARLY.text(roomy=True, is_in_prompt=bool(text))
+        else:
+            self.border_subtitle = "send or clear the prompt to answer" if text else _HINT
 
     def _choose(self, choice: TrustChoice) -> None:
         if self._answer is not None and not self._answer.done():
