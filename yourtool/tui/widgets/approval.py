@@ -178,7 +178,7 @@ class ApprovalPrompt(Vertical):
             self.screen.set_focus(self._prompt)
             self._apply(self.keys.confirm_doubled())
             if self.keys.is_doubled:
-                self.set_timer(self.guard.seconds_until_quiet, self.arm_when_safe)
+                self.set_timer(QUIET_SECONDS, self.arm_when_safe)
         self._update_hints()
 
     def resume_after_page(self) -> None:

@@ -14,7 +14,7 @@ from textual.content import Content
 
 from yourtool.foundation.text import printable
 from yourtool.tui.keys.active_keys import build_hint, get_keys, join_hints
-from yourtool.tui.keys.keystroke_guard import SEEN_SECONDS, KeystrokeGuard
+from yourtool.tui.keys.keystroke_guard import QUIET_SECONDS, SEEN_SECONDS, KeystrokeGuard
 from yourtool.tui.questions.answer_words import Meaning
 from yourtool.tui.questions.approval_hints import TOO_EARLY, Feedback
 from yourtool.tui.terminal.slow_terminal_app import get_shown_since
@@ -187,7 +187,7 @@ class TrustQuestion(Vertical):
             self.keys.update_mark()
             self._apply(self.keys.confirm_doubled())
             if self.keys.is_doubled:
-                self.set_timer(self.guard.seconds_until_quiet, self.arm_when_safe)
+                self.set_timer(QUIET_SECONDS, self.arm_when_safe)
         self._show_hint()
 
     def intercept(self, event: events.Key | events.Paste) -> bool:
