@@ -309,6 +309,18 @@ def test_running_command_shows_the_end_of_its_output_and_its_duration():
     assert describe_activity(story) == "running `make`"
 
 
+def test_running_command_shows_the_last_state_of_what_it_draws_again():
+    story = Timeline()
+    story.apply(shell_start("make"))
+    for text, shown in (
+        ("start\n10 %", ["│ start", "│ 10 %"]),
+        ("\b\b\b\b20 %", ["│ start", "│ 20 %"]),
+        ("\b" * 99 + "end1\n22\b\b3", ["│ end1", "│ 3"]),
+    ):
+        story.apply(ToolOutputDelta(tool_use_id="m1", text=text))
+        assert rows(story.items[0])[1:] == shown
+
+
 @pytest.mark.req("R-TUI-07")
 def test_command_output_does_not_control_the_terminal():
     story = Timeline()

@@ -171,6 +171,7 @@ class ToolOutputDelta(Delta, frozen=True, kw_only=True, tag="tool_output_delta")
 
     tool_use_id: str
     text: str
+    """Each backspace removes the last character of the output so far."""
 
 
 class ShellStarted(Delta, frozen=True, kw_only=True, tag="shell_started"):

@@ -16,7 +16,7 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.settings.sandbox_config import SandboxLevel
 from yourtool.tools.processes.output import CommandOutput
 from yourtool.tools.processes.process import ProcessExit
-from yourtool.tools.processes.pseudo_terminal import InputKind, PseudoTerminal, remove_sequences
+from yourtool.tools.processes.pseudo_terminal import InputKind, PseudoTerminal
 from yourtool.tools.sandbox.network.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -135,18 +135,14 @@ class RunningCommand:
 
     @property
     def last_line(self) -> str:
-        """The last line of its output that is not blank, without control sequences.
-
-        Of a line that was overwritten, such as a progress bar, it is the last state.
-        """
-        text, _ = self.output.text_since(max(0, self.output.total_bytes - _MAX_LAST_BYTES))
-        lines = remove_sequences(text).replace("\r", "\n").split("\n")
+        """The last line of its output that is not blank."""
+        lines = self.output.last_text(_MAX_LAST_BYTES).split("\n")
         return next((line for line in reversed(lines) if line.strip()), "")
 
     @property
     def has_unread(self) -> bool:
         """Whether it has output that `read` has not returned."""
-        return self.output.total_bytes > self._position
+        return self.output.has_text_since(self._position)
 
     def read(self) -> str:
         """Return its output since the last time."""
@@ -208,8 +204,8 @@ class RunningCommand:
                     return Pause.MOVED
                 if deadline is not None and time.monotonic() >= deadline:
                     return Pause.TIME_IS_UP
-                if seen != self.output.total_bytes:
-                    seen, quiet_since = self.output.total_bytes, time.monotonic()
+                if seen != self.output.received_bytes:
+                    seen, quiet_since = self.output.received_bytes, time.monotonic()
                 elif time.monotonic() - quiet_since >= _QUIET_SECONDS and await self.find_input():
                     return Pause.NEEDS_INPUT
         finally:
@@ -219,9 +215,9 @@ class RunningCommand:
         """Wait until it has new output and then is silent for a moment, or ends."""
         deadline = time.monotonic() + seconds
         while self.is_running and (rest := deadline - time.monotonic()) > 0:
-            seen, had_news = self.output.total_bytes, self.has_unread
+            seen, had_news = self.output.received_bytes, self.has_unread
             await self.wait(min(rest, _POLL_SECONDS))
-            if had_news and seen == self.output.total_bytes:
+            if had_news and seen == self.output.received_bytes:
                 return
 
     async def find_input(self) -> InputKind | None:

@@ -209,6 +209,17 @@ def test_output_is_complete_for_any_chunking(tmp_path):
 
 
 @pytest.mark.req("R-TOOL-03")
+@pytest.mark.parametrize("terminal", [False, True])
+async def test_output_is_what_a_terminal_shows_at_the_end(context, terminal):
+    command = (
+        r"printf 'a: 0\nb: 0\n\033[2A\033[2Ka: 1\n\033[2Kb: 1\n';"
+        r" printf '\033]0;title\007\033[31m10 %%\r90 %%\033[0m\r\033[Kerror\n\r1\r2\n'"
+    )
+    text = await answer(shell, context, command=command, terminal=terminal)
+    assert text.startswith("a: 1\nb: 1\nerror\n2\n[")
+
+
+@pytest.mark.req("R-TOOL-03")
 def test_endless_output_does_not_fill_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(outputs, "MAX_SPILL_BYTES", 100_000)
     output = CommandOutput(tmp_path, lambda text: None, Mask())

@@ -68,18 +68,11 @@ def test_style_applies_across_lines_until_it_changes():
 
 
 @pytest.mark.parametrize(
-    "sequence",
-    ["\x1b[2J", "\x1b[K", "\x1b[10;20H", "\x1b[?25l", "\x1b[3A", "\x1b(B", "\x1b[s", "\x1b[6u"],
-)
-def test_sequences_that_move_the_cursor_or_erase_leave_no_trace(sequence):
-    assert AnsiParser().parse(f"a{sequence}b") == [[("ab", "")]]
-
-
-@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("\x1b]52;c;aGk=\x07", "␛]52;c;aGk=␇"), ("\x1b[31", "␛[31"), ("\x1bP0m", "␛P0m"),
         ("\x1b[" + "1;" * 101 + "m", "␛[" + "1;" * 101 + "m"), ("\x1b[6n", "␛[6n"),
+        ("\x1b[2Ja\x1b[K", "␛[2Ja␛[K"), ("\x1b[?25l\x1b(B", "␛[?25l␛(B"),
         ("a\tb", "a   b"),
     ],
 )  # fmt: skip

@@ -133,7 +133,7 @@ def test_program_colours_are_preserved_and_other_sequences_are_shown():
         "a\x1b[1;31mred\x1b[0m\x1b[K b\x1b[38;5;200mx\ny\x1b]52;c;aGk=\x07\x1bPq"
     )
     assert lines == [
-        [("a", ""), ("red", "sgr:bold,red"), (" b", ""), ("x", "sgr:color(200)")],
+        [("a", ""), ("red", "sgr:bold,red"), ("␛[K b", ""), ("x", "sgr:color(200)")],
         [("y␛]52;c;aGk=␇␛Pq", "sgr:color(200)")],
     ]
 

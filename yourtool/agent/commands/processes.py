@@ -18,7 +18,6 @@ from yourtool.events.deltas import Notice
 from yourtool.events.tools import ProcessEnded
 from yourtool.foundation.amounts import format_duration
 from yourtool.tools.commands.shell import format_exit_code
-from yourtool.tools.processes.pseudo_terminal import remove_sequences
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
@@ -98,7 +97,7 @@ async def _show_output(session: "Session", name: str) -> CommandResults:
         yield EditPrompt(f"Start this command again in the background: {ended.command}")
         return
     process = session.processes.get(name)
-    lines = remove_sequences(process.output.text()).rstrip("\n").split("\n")[-_MAX_ROWS:]
+    lines = process.output.text().rstrip("\n").split("\n")[-_MAX_ROWS:]
     about = (("command", process.command), ("state", _format_state(process)))
     shown = tuple(("", line) for line in lines)
     yield Report(process.id, (Section("Process", about), Section("Output", shown)))

@@ -63,7 +63,7 @@ class UserShell(Struct):
         command, message_id, started = storable(command), new_id(), time.monotonic()
         mask = await asyncio.to_thread(lambda: add_assignments(self.place.mask(), os.environ))
         shown = await asyncio.to_thread(mask.text, command)
-        output = CommandOutput(self.place.spill, LiveText(show), mask)
+        output = CommandOutput(self.place.spill, LiveText(show), mask, colours=True)
         await self.channel.emit(ShellStarted(message_id=message_id, command=shown, shared=shared))
         running = asyncio.create_task(run_command_line(command, self.place.workspace, output))
         try:

@@ -14,7 +14,6 @@ from yourtool.tools.base import ToolContext
 from yourtool.tools.commands.shell import format_exit_code
 from yourtool.tools.processes.output import CommandOutput
 from yourtool.tools.processes.process import ShellCommand, run_process
-from yourtool.tools.processes.pseudo_terminal import remove_sequences
 from yourtool.tools.search.name_filter import NameFilter
 
 MAX_BYTES = 2_048
@@ -81,9 +80,7 @@ async def run_check(
         status = f"stopped after {check.seconds:g} s"
     else:
         status = "ok" if exited.code == 0 else format_exit_code(exited.code)
-    return CheckResult(
-        name, f"{status}, {exited.seconds:.1f} s", remove_sequences(output.text()).strip()
-    )
+    return CheckResult(name, f"{status}, {exited.seconds:.1f} s", output.text().strip())
 
 
 def format_results(results: Sequence[CheckResult], changed: Sequence[str]) -> str:

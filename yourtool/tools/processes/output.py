@@ -1,7 +1,8 @@
 """Command output.
 
-The model gets the start and the end with the number of omitted bytes. The full output is saved to a
-file that `read_file` can read in ranges.
+It is the text that a terminal would show at the end, for the screen and for the model, which gets
+the start and the end with the number of omitted bytes. The full output is saved to a file that
+`read_file` can read in ranges.
 """
 
 import codecs
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from yourtool.foundation.masking import Mask
+from yourtool.foundation.text import encodable
+from yourtool.tools.processes.terminal_text import TerminalText, build_change
 
 HEAD_TAIL_BYTES = 24_000
 """Bytes of the start, and bytes of the end, that are sent to the model."""
@@ -28,57 +31,85 @@ MAX_SPILL_BYTES = 100 * 2**20
 class CommandOutput:
     """Collects the output of a command; fed from one thread, and read from others."""
 
-    def __init__(self, directory: Path, emit: Callable[[str], None], mask: Mask) -> None:
-        """`mask` replaces API keys before output is stored or displayed."""
+    def __init__(
+        self, directory: Path, emit: Callable[[str], None], mask: Mask, *, colours: bool = False
+    ) -> None:
+        """`mask` replaces API keys before output is stored or displayed.
+
+        `emit` gets new text; a backspace in it removes the last character. `colours`: keep them.
+        """
         self._masks = [mask.stream()]
         self._directory = directory
         self._emit = emit
         self._lock = threading.Lock()
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._terminal = TerminalText(colours=colours)
+        self._pending = ""
+        """The text that can still change."""
         self._head = bytearray()
         self._tail = bytearray()
         self._file: BinaryIO | None = None
         self._failure = ""
+        self.received_bytes = 0
+        """Bytes that the command has printed; they grow also while a line is drawn again."""
         self.total_bytes = 0
-        """Bytes received so far."""
+        """Bytes of the text that is final."""
         self.spill_path: Path | None = None
         """The file with the full output; None while the output is short enough to send."""
 
     def feed(self, data: bytes) -> None:
         """Add the next bytes of output."""
+        self.received_bytes += len(data)
         for each in self._masks:
             data = each.feed(data)
-        self._process(data)
+        self._process(self._decoder.decode(data))
 
     def hide(self, secret: str) -> None:
         """Mask a secret in the output from now on, such as a password that the user typed."""
         if len(secret) >= _MIN_SECRET_CHARACTERS:
             self._masks.append(Mask((secret,)).stream())
 
-    def _process(self, data: bytes) -> None:
+    def _process(self, text: str, *, is_last: bool = False) -> None:
         with self._lock:
-            self._spill(data)
-            self.total_bytes += len(data)
-            room = HEAD_TAIL_BYTES - len(self._head)
-            self._head += data[:room]
-            self._tail += data[room:] if room > 0 else data
-            # Trimmed only occasionally, so that small pieces cost no more than one large piece.
-            if len(self._tail) > 3 * FAILED_TAIL_BYTES:
-                del self._tail[:-FAILED_TAIL_BYTES]
-        if text := self._decoder.decode(data):
-            self._emit(text)
+            final = self._terminal.feed(text) + (self._terminal.close() if is_last else "")
+            self._store(final)
+            before, self._pending = self._pending, self._terminal.pending
+            new = build_change(before, final + self._pending)
+        if new:
+            self._emit(encodable(new))
+
+    def _store(self, text: str) -> None:
+        if not text:  # as after the end, when the file is closed
+            return
+        data = text.encode("utf-8", "surrogateescape")
+        self._spill(data)
+        self.total_bytes += len(data)
+        room = HEAD_TAIL_BYTES - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:] if room > 0 else data
+        # Trimmed only occasionally, so that small pieces cost no more than one large piece.
+        if len(self._tail) > 3 * FAILED_TAIL_BYTES:
+            del self._tail[:-FAILED_TAIL_BYTES]
 
     def close(self) -> None:
         """Flush incomplete characters and close the file."""
         data = b""
         for each in self._masks:
             data = each.feed(data) + each.close()
-        self._process(data)
-        if text := self._decoder.decode(b"", final=True):
-            self._emit(text)
+        self._process(self._decoder.decode(data, final=True), is_last=True)
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()
+
+    def has_text_since(self, position: int) -> bool:
+        """Return whether anything follows a position."""
+        return self.total_bytes > position or bool(self._pending)
+
+    def last_text(self, size: int) -> str:
+        """Return at most the last bytes, which can still change."""
+        with self._lock:
+            pending = self._pending.encode("utf-8", "surrogateescape")
+            return (self._head + self._tail + pending)[-size:].decode("utf-8", "replace")
 
     def text(self, *, has_failed: bool = False) -> str:
         """Return the text for the model; more of the end if the command failed."""
@@ -87,11 +118,14 @@ class CommandOutput:
     def text_since(self, position: int, *, has_failed: bool = False) -> tuple[str, int]:
         """Return what follows a position for the model, and the position after it.
 
-        It is behind the last complete character, so the next text starts with a character.
+        It is behind the last complete character, so the next text starts with a character. What
+        is read does not change any more.
         """
         first = FAILED_HEAD_BYTES if has_failed else HEAD_TAIL_BYTES
         last = FAILED_TAIL_BYTES if has_failed else HEAD_TAIL_BYTES
         with self._lock:
+            self._store(self._terminal.settle())
+            self._pending = ""
             if self.total_bytes <= first + last:
                 return _decode((self._head + self._tail)[position:], self.total_bytes)
             tail = self._tail[-last:]

@@ -8,7 +8,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from yourtool.tools.processes.pseudo_terminal import PlainText, PseudoTerminal
+from yourtool.tools.processes.pseudo_terminal import PseudoTerminal
 
 _MAX_LATE_BYTES = 2**20
 """Bytes that are read after the end of a process."""
@@ -47,9 +47,8 @@ class Streams:
         """Pass on the output until it ends; returns what is done then."""
         # Other threads than those of the loop, because they are busy while the command runs.
         threads = ThreadPoolExecutor(len(self._read))
-        plain = None if self._terminal is None else PlainText()
         pumps = [
-            asyncio.wrap_future(threads.submit(_pump_output, reading, sink, ended, plain))
+            asyncio.wrap_future(threads.submit(_pump_output, reading, sink, ended))
             for reading, sink in self._read
         ]
         threads.shutdown(wait=False)
@@ -68,9 +67,7 @@ class Streams:
             self._terminal.close()
 
 
-def _pump_output(
-    reading: int, output: OutputSink, ended: threading.Event, plain: PlainText | None
-) -> None:
+def _pump_output(reading: int, output: OutputSink, ended: threading.Event) -> None:
     """Collect output until the pipe is closed, or idle after the call's processes have ended."""
     poller = select.poll()
     poller.register(reading, select.POLLIN)
@@ -83,12 +80,10 @@ def _pump_output(
                 continue
             if not (data := _read(reading)):
                 break
-            output.feed(data if plain is None else plain.feed(data))
+            output.feed(data)
             late += len(data) if ended.is_set() else 0
     finally:
         os.close(reading)
-        if plain is not None:
-            output.feed(plain.close())
         output.close()
 
 

@@ -25,6 +25,7 @@ from yourtool.process.environment import CALL
 from yourtool.process.guardian import GRACE_SECONDS
 from yourtool.tools.processes.output_streams import OutputSink, Streams
 from yourtool.tools.processes.pseudo_terminal import PseudoTerminal
+from yourtool.tools.processes.terminal_text import apply_erasures
 from yourtool.tools.workspace.directory_opening import child_directory
 
 _MAX_LIVE_CHARACTERS = 64_000
@@ -125,7 +126,7 @@ class LiveText:
         """Schedule `text` for display; only the latest part of a flood is displayed."""
         with self._lock:
             idle = not self._pending
-            self._pending = (self._pending + text)[-_MAX_LIVE_CHARACTERS:]
+            self._pending = apply_erasures(self._pending + text)[-_MAX_LIVE_CHARACTERS:]
         if idle:
             self._loop.call_soon_threadsafe(self._flush)
 

@@ -8,7 +8,6 @@ off, and editors, pagers and interpreters with line editing read single keys.
 import fcntl
 import os
 import platform
-import re
 import struct
 import sys
 import termios
@@ -46,11 +45,6 @@ https://man7.org/linux/man-pages/man5/proc_pid_syscall.5.html
 _TERMINAL_MAJORS = (5, *range(136, 144))
 """Of `/dev/tty` and of pseudo-terminals: https://www.kernel.org/doc/html/latest/admin-guide/devices.html
 """
-_MAX_HELD_BYTES = 4_096
-_SEQUENCE = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])|\r(?=\n)"
-)
-"""Control sequences (ECMA-48, 5.4 and 5.6), and the carriage return of a line end."""
 
 
 class Readers(IntEnum):
@@ -143,34 +137,6 @@ class PseudoTerminal:
 def use_terminal(arguments: tuple[str, ...]) -> tuple[str, ...]:
     """Return the arguments of a command whose standard input becomes its controlling terminal."""
     return sys.executable, "-I", "-S", "-c", _SCRIPT, *arguments
-
-
-def remove_sequences(text: str) -> str:
-    """Return a text without control sequences."""
-    return _SEQUENCE.sub("", text)
-
-
-class PlainText:
-    """Removes control sequences and carriage returns before line ends from a stream."""
-
-    def __init__(self) -> None:
-        self._held = b""
-
-    def feed(self, data: bytes) -> bytes:
-        """Return the next bytes of plain text; an incomplete sequence waits for its end."""
-        characters = (self._held + data).decode("latin-1")  # one for each byte
-        data = _SEQUENCE.sub("", characters).encode("latin-1")
-        start = max(data.rfind(b"\x1b"), len(data) - 1 if data.endswith(b"\r") else -1)
-        if start < 0 or len(data) - start > _MAX_HELD_BYTES:
-            self._held = b""
-            return data
-        self._held = data[start:]
-        return data[:start]
-
-    def close(self) -> bytes:
-        """Return what is left."""
-        held, self._held = self._held, b""
-        return held
 
 
 def _find_readers(group: int, terminal: int) -> Readers:

@@ -1,8 +1,7 @@
 """Spans from the output of programs.
 
 Select Graphic Rendition (https://ecma-international.org/publications-and-standards/standards/
-ecma-48/, 8.3.117) becomes style names. Cursor movement and erasing, which have no meaning in a list
-of lines, are dropped; other control characters are shown as visible text.
+ecma-48/, 8.3.117) becomes style names; other control characters are shown as visible text.
 """
 
 import re
@@ -11,7 +10,6 @@ from yourtool.foundation.text import printable
 from yourtool.tui.lines.styled_lines import Span, expand_tabs
 
 _SGR = re.compile(r"\x1b\[([0-9;:]{0,200})m")  # no terminal sends a longer one, so it is text
-_DROPPED = re.compile(r"\x1b\[[?]?[\d;]*[A-HJKSTfhlsu]|\x1b\([B0]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
@@ -28,7 +26,7 @@ class AnsiParser:
 
     def parse(self, text: str) -> list[list[Span]]:
         """Return the lines of `text`; a carriage return also ends a line."""
-        return [self._parse_line(line) for line in _LINE_END.split(_DROPPED.sub("", text))]
+        return [self._parse_line(line) for line in _LINE_END.split(text)]
 
     def _parse_line(self, line: str) -> list[Span]:
         if "\x1b" not in line and not self._style:

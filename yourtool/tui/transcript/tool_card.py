@@ -1,13 +1,13 @@
 """The card of one tool call."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.foundation.amounts import format_duration
 from yourtool.foundation.text import printable
+from yourtool.tools.processes.terminal_text import apply_erasures
 from yourtool.tui.diff import rows
 from yourtool.tui.lines.styled_lines import (
     BLANK,
@@ -81,8 +81,7 @@ class ToolCard(Item):
         self.started_at = 0.0
         """Time of the clock at the start of the tool, after its approval."""
         self._seconds: float | None = None
-        self._live_output: deque[str] = deque()
-        self._live_length = 0
+        self._live_output = ""
         self._dropped_line_breaks = 0
         self._output = ""
         self._line_breaks = 0
@@ -146,15 +145,10 @@ class ToolCard(Item):
 
     def append_output(self, text: str) -> None:
         """Append live output; only the last `_LIVE_CHARACTERS` are stored."""
-        if len(text) > _LIVE_CHARACTERS:
-            self._dropped_line_breaks += text.count("\n", 0, len(text) - _LIVE_CHARACTERS)
-            text = text[-_LIVE_CHARACTERS:]
-        self._live_output.append(text)
-        self._live_length += len(text)
-        while self._live_length > _LIVE_CHARACTERS and len(self._live_output) > 1:
-            dropped = self._live_output.popleft()
-            self._live_length -= len(dropped)
-            self._dropped_line_breaks += dropped.count("\n")
+        text = apply_erasures(self._live_output + text).lstrip("\b")
+        cut = max(0, len(text) - _LIVE_CHARACTERS)
+        self._dropped_line_breaks += text.count("\n", 0, cut)
+        self._live_output = text[cut:]
         self.invalidate()
 
     def finish(
@@ -164,7 +158,7 @@ class ToolCard(Item):
         self._output, self._details, self._diff_size = output, details, None
         self._line_breaks = output.count("\n")
         self._seconds = seconds
-        self._live_output.clear()
+        self._live_output = ""
         self._partial_input = None
         self._set_status(status)
 
@@ -325,7 +319,7 @@ class ToolCard(Item):
             diff = limit_rows(self._diff_rows(part, width), _DIFF_ROWS, width, omitted=omitted)
             return [*diff, *check_rows(self._details.get("checks"), width)]
         if self.status == "running":
-            lines = output_rows("".join(self._live_output), width)
+            lines = output_rows(self._live_output, width)
             return limit_rows(
                 lines, _LIVE_ROWS, width, keep_end=True, omitted=self._dropped_line_breaks
             )
@@ -357,7 +351,7 @@ class ToolCard(Item):
         if self._output and not self._problem:
             text, more = excerpt(self._output, line_breaks=self._line_breaks)
         else:
-            text, more = excerpt(self._problem or "".join(self._live_output))
+            text, more = excerpt(self._problem or self._live_output)
         omitted += more
         if text:
             output = output_rows(text, width, words=self._is_message)

@@ -38,6 +38,7 @@ from yourtool.tools.base import (
 )
 from yourtool.tools.git.lost_work import LostWork
 from yourtool.tools.guidance.delegate import DELEGATE
+from yourtool.tools.processes.terminal_text import apply_erasures
 from yourtool.tools.protection.safety_copies import SafetyCopy
 from yourtool.tools.toolset import Tool
 
@@ -203,7 +204,7 @@ class RunningCall(Struct, frozen=True):
 
     def describe_stop(self) -> str:
         """Return the result of a call that the user stopped, with the end of its output."""
-        output, mask = "".join(self.recent_output), self.parsed.mask
+        output, mask = apply_erasures("".join(self.recent_output)), self.parsed.mask
         tail = mask.slice(output, max(0, len(output) - _MAX_PARTIAL_CHARACTERS), len(output))
         return "Stopped by the user." + (f" Output until then:\n{tail}" if tail else "")
 
