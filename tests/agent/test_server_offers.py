@@ -8,8 +8,8 @@ import pytest
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.agent.test_tool_servers import opened
 from tests.tools.servers.configured import hostile, offering, started
-from yourtool.agent.commands import table
 from yourtool.agent.commands.base import SendPrompt
+from yourtool.agent.commands.command_table import read_commands
 from yourtool.agent.commands.parser import parse_input
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import UsageError
@@ -33,7 +33,7 @@ async def work(tmp_path, monkeypatch):
 
 
 async def run(text, session, runtime):
-    commands, _ = await table.read_commands(session, runtime)
+    commands, _ = await read_commands(session, runtime)
     found = parse_input(text, commands)
     return [each async for each in found.command.run(session, runtime, found.argument)]
 
@@ -46,7 +46,7 @@ async def test_prompts_are_commands_and_resources_are_mentions(work):
         await servers.settle(20)
         while len(servers.find_prompts()) < 2:
             await asyncio.sleep(0.01)
-        commands, _ = await table.read_commands(session, runtime)
+        commands, _ = await read_commands(session, runtime)
         command = commands.find("mcp__offers__review")
         assert command.usage == "/mcp__offers__review path [depth]"
         assert command.summary == "Review a file. (MCP server)"

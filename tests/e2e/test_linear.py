@@ -70,7 +70,7 @@ def test_what_was_typed_before_a_question_never_allows_a_call(linear, work):
         terminal.send("yes 1\r")
         terminal.wait(lambda _: terminal.output.count(b"Type a number") >= 2)
         terminal.read(0.8)
-        [number] = re.findall(r"(\d)\. deny$", terminal.text, re.MULTILINE)
+        [number] = re.findall(r"(\d)\. Deny$", terminal.text, re.MULTILINE)
         terminal.send(f"{number}\r")
         terminal.wait("Tool: .*denied")
         assert not (work / "ran").exists()

@@ -61,11 +61,11 @@ def test_questions_of_a_day_in_the_sandbox_follow_each_other(tmp_path, home):
             terminal.wait("sonnet")
             _change_instructions(terminal, work)
             terminal.say("install")
-            terminal.wait("outside the sandbox", "always outside", "allow these hosts")
+            terminal.wait("outside the sandbox", "from now on", "hosts from now on")
             terminal.answer("d")
             terminal.wait("nothing was changed", "Turn 3 ended")
             terminal.say("serve")
-            terminal.wait("all in the sandbox", "the background")
+            terminal.wait("stays in the sandbox", "the background")
             terminal.answer("i")
             terminal.wait(f"Process p1 listens on {address}", "be kind", "Turn 4 ended")
             with urllib.request.urlopen(f"{address}/AGENTS.md") as reply:

@@ -36,6 +36,7 @@ IN_PROMPT = r"Shift.Tab mode"
 IN_SHORT_PROMPT = r"Say what to do|typed at"
 """A screen without room for the keys has only the prompt below the transcript."""
 IN_BUSY_PROMPT = r"Enter queues"
+IN_ASKED = r"text is a message"
 IN_TRANSCRIPT = r"Tab back"
 IN_SEARCH = r"Esc ends"
 IN_QUEUE = r"remove"
@@ -45,6 +46,7 @@ PLACES_OF_KEYS = (
     IN_PROMPT,
     IN_SHORT_PROMPT,
     IN_BUSY_PROMPT,
+    IN_ASKED,
     IN_TRANSCRIPT,
     IN_SEARCH,
     IN_QUEUE,
@@ -190,7 +192,7 @@ def approve_and_fold(user: User, mark: str) -> None:
     """Allow a command; open and fold its output, with everything and then, once found, alone."""
     call = ("shell", {"command": f"seq -f {mark}-row-%g 16"})
     asks = ("Run this command", f"{mark}-row-%g")
-    user.send(f"run {mark}", Reply("I run it.", [call]), *asks, IN_BUSY_PROMPT)
+    user.send(f"run {mark}", Reply("I run it.", [call]), *asks, IN_ASKED)
     user.server.script.append(Reply(f"It ran {mark}."))
     folded, opened = r"… \d+ more lines", f"{mark}-row-9"
     user.calls += 1
@@ -211,10 +213,10 @@ def approve_and_fold(user: User, mark: str) -> None:
 def deny_with_a_note(user: User, mark: str) -> None:
     """Type at an open question, and deny its call with a note."""
     call = ("shell", {"command": f"touch {mark}-unwanted"})
-    user.send(f"make {mark}", Reply("I make it.", [call]), "Run this command", IN_BUSY_PROMPT)
+    user.send(f"make {mark}", Reply("I make it.", [call]), "Run this command", IN_ASKED)
     user.type(f"no answer {mark}")
     user.act("\x03", without(f"no answer {mark}"), "Run this command")
-    user.answer("n", IN_NOTE)
+    user.answer("r", IN_NOTE)
     user.type(f"not {mark}")
     user.server.script.append(Reply(f"Left out {mark}."))
     user.denied += 1
@@ -312,6 +314,8 @@ def user_at(place: Place, folder: Path, work: Path, pause: Callable[[], float]) 
     """A user who has just started the program in a shell."""
     folder.mkdir()
     home = folder / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text('[ui]\nenter = "queue"\n')
     env = {"YOURTOOL_HOME": str(home), "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (
         ProviderServer() as server,

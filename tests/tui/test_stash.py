@@ -149,6 +149,7 @@ async def test_messages_that_wait_when_the_program_dies_are_stashed_for_the_next
     open_app, tmp_path
 ):
     app = open_app([turn_start("hello"), asyncio.Event()])
+    app.chat.runner.enter = "queue"
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         await say(pilot, "go")

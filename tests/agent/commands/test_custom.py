@@ -8,9 +8,9 @@ from tests.agent.harness import User
 from tests.trusted_folders import trust
 from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Invocation, SendPrompt
+from yourtool.agent.commands.command_table import CommandTable, describe_commands, read_commands
 from yourtool.agent.commands.custom import fill_in, read_custom_commands
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
-from yourtool.agent.commands.table import read_commands
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.paths import resolve_paths
@@ -23,7 +23,7 @@ def load(tmp_path, home):
 
     def load_all():
         found, problems = read_custom_commands(ProjectTrust(tmp_path).examine().used_files)
-        return table.CommandTable(found), problems
+        return CommandTable(found), problems
 
     return load_all
 
@@ -52,7 +52,7 @@ async def test_file_is_a_command_with_arguments_completion_and_help(home, load):
     assert sent == 'Review a b.py for speed. All: "a b.py" speed'
     assert await run("/git:pr now", commands) == "Open a pull request.\nBe brief.\n\nnow"
     assert [each.usage for each in commands.complete("revi")] == ["/review FILE [FOCUS]"]
-    sections = table.describe_commands(commands)
+    sections = describe_commands(commands)
     section = next(each for each in sections if each.title == "Custom commands")
     assert ("/git:pr [TEXT]", "Open a pull request. (yours)") in section.rows
     mistake = parse_input("/reviw", commands)

@@ -1,8 +1,9 @@
 import pytest
 
 from yourtool.agent.commands.base import Invocation
+from yourtool.agent.commands.command_table import CORE
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
-from yourtool.agent.commands.table import COMMANDS, CORE
+from yourtool.agent.commands.table import COMMANDS
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

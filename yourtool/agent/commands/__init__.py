@@ -16,5 +16,6 @@ __getattr__ = late_modules(  # until a command
     "custom",
     "mcp",
     "models",
+    "server_prompts",
     "table",
 )

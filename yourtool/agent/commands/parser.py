@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Invocation
+from yourtool.agent.commands.command_table import CORE
 from yourtool.effects import PlanAnswer
 from yourtool.events.catalog import Event
 from yourtool.events.tools import ToolConfirmationResolved
@@ -16,7 +16,7 @@ from yourtool.foundation.suggestions import CLOSE, find_closest
 from yourtool.settings.peer_words import describe_peer_word
 
 if TYPE_CHECKING:  # the table is loaded for the first command
-    from yourtool.agent.commands.table import CommandTable
+    from yourtool.agent.commands.command_table import CommandTable
 
 
 class ShellLine(Struct, frozen=True):
@@ -52,7 +52,7 @@ def parse_input(text: str, commands: "CommandTable | None" = None) -> ParsedInpu
         return None
     word, argument = (*text[1:].split(maxsplit=1), "", "")[:2]
     argument = argument.strip()
-    commands = commands or table.CORE
+    commands = commands or CORE
     if (command := commands.find(word)) is None:
         return _unknown_command(word, commands)
     if argument and not command.argument:

@@ -1,15 +1,8 @@
 """Table of all slash commands."""
 
-import asyncio
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-
-from msgspec import Struct
-
 from yourtool.agent.commands import (
     api_keys,
     context,
-    custom,
     instructions,
     mcp,
     memory,
@@ -21,17 +14,11 @@ from yourtool.agent.commands import (
     reports,
     requests,
     routing,
-    server_prompts,
     skills,
 )
-from yourtool.agent.commands.base import Section, SlashCommand
+from yourtool.agent.commands.base import SlashCommand
 from yourtool.agent.commands.permissions import permissions, trust
 from yourtool.agent.commands.sessions import changes, exports, sessions, tree, undo
-
-if TYPE_CHECKING:
-    from yourtool.agent.runtime import Runtime
-    from yourtool.agent.session.session import Session
-    from yourtool.tools.servers.servers import ToolServers
 
 STEER = SlashCommand(
     name="steer",
@@ -87,85 +74,3 @@ COMMANDS: tuple[SlashCommand, ...] = (
 """Commands without a handler are about the front end: its keys, display, prompt and end."""
 
 COMMANDS_BY_NAME = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
-
-
-class CommandTable(Struct, frozen=True):
-    """The commands of one session."""
-
-    custom: Mapping[str, SlashCommand] = {}
-    find_servers: "Callable[[], ToolServers | None]" = lambda: None
-    """Returns the MCP servers, whose prompts are commands while they are connected."""
-
-    @property
-    def added(self) -> Mapping[str, SlashCommand]:
-        """The custom commands and prompts whose names are not those of `COMMANDS`."""
-        used = {**server_prompts.find_prompt_commands(self.find_servers()), **self.custom}
-        return {name: each for name, each in used.items() if name not in COMMANDS_BY_NAME}
-
-    def find(self, name: str) -> SlashCommand | None:
-        """Return the command with a name or alias, or None."""
-        return COMMANDS_BY_NAME.get(name) or self.added.get(name)
-
-    def list_names(self) -> list[str]:
-        """Return all names and aliases."""
-        return [*COMMANDS_BY_NAME, *self.added]
-
-    def complete(self, prefix: str) -> tuple[SlashCommand, ...]:
-        """Return the commands with a name or alias that starts with `prefix`.
-
-        An exact match comes first, the others in table order.
-        """
-        found = (
-            command
-            for command in (*COMMANDS, *self.added.values())
-            if any(name.startswith(prefix) for name in (command.name, *command.aliases))
-        )
-        return tuple(sorted(found, key=lambda command: command.name != prefix))
-
-
-CORE = CommandTable()
-"""The commands of the program, for input before a session is open."""
-
-
-async def read_commands(
-    session: "Session", runtime: "Runtime"
-) -> tuple[CommandTable, tuple[str, ...]]:
-    """Return the commands of a session, and which files contain no valid one, and why."""
-    trust = session.trust
-
-    def read_custom() -> tuple[Mapping[str, SlashCommand], tuple[str, ...]]:
-        return custom.read_custom_commands(trust.examine().used_files if trust.asks else ())
-
-    commands, problems = await asyncio.to_thread(read_custom)
-    return CommandTable(commands, lambda: runtime.tool_servers.find(session.workspace)), problems
-
-
-def describe_commands(table: CommandTable | None) -> tuple[Section, ...]:
-    """Return the help on commands, mentions and shell commands, without the keys."""
-    commands = tuple(
-        (
-            each.usage,
-            each.summary
-            + "".join(f"; also `/{alias}`" for alias in each.aliases)
-            + ("" if each.during_turn else "; after the turn"),
-        )
-        for each in COMMANDS
-    )
-    mentions = (
-        ("@MODEL text", "send this message to another model"),
-        ("@path", "send a file with the message; `\\@` is a literal @"),
-        ("@server:uri", "send a resource of an MCP server with the message"),
-    )
-    shell = (
-        ("!command", "run a shell command between turns; the model sees its output"),
-        ("!!command", "run a shell command hidden from the model; `\\!` is a literal !"),
-    )
-    added = (table or CORE).added
-    own = tuple((each.usage, each.summary) for each in added.values())
-    more = (Section("Custom commands", own),) if own else ()
-    return (
-        Section("Commands", commands),
-        *more,
-        Section("Mentions", mentions),
-        Section("Shell", shell),
-    )

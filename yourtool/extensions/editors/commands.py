@@ -30,8 +30,8 @@ from yourtool.agent.commands.base import (
     StartSession,
     StartTurn,
 )
+from yourtool.agent.commands.command_table import CORE, CommandTable, read_commands
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
-from yourtool.agent.commands.table import CORE, CommandTable, read_commands
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.foundation.text import printable

@@ -30,8 +30,8 @@ from yourtool.agent.commands.base import (
     StartSession,
     StartTurn,
 )
+from yourtool.agent.commands.command_table import describe_commands, read_commands
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
-from yourtool.agent.commands.table import describe_commands, read_commands
 from yourtool.agent.history.retention import delete_unused_sessions
 from yourtool.events.branches import BranchSelected
 from yourtool.events.catalog import Event

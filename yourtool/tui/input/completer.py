@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from yourtool.agent.commands import table
+from yourtool.agent.commands.command_table import CORE, CommandTable
 from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
 from yourtool.models import EFFORTS
 from yourtool.settings.config import Mode
@@ -61,7 +62,7 @@ class Completer:
         self.values: Mapping[str, Sequence[tuple[str, str]]] = {
             "effort": [(level, "") for level in EFFORTS]
         }
-        self.commands: table.CommandTable | None = None
+        self.commands: CommandTable | None = None
         """Those of the session."""
         self._files: Sequence[str] = ()
         self._is_loading_files = False
@@ -142,7 +143,7 @@ class Completer:
             Candidate(
                 f"/{each.name} " if each.argument else f"/{each.name}", each.usage, each.summary
             )
-            for each in (self.commands or table.CORE).complete(prefix)
+            for each in (self.commands or CORE).complete(prefix)
         )
         return Suggestions(0, candidates) if candidates else None
 

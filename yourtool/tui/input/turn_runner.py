@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Invocation
+from yourtool.agent.commands.command_table import CommandTable
 from yourtool.agent.commands.parser import ShellLine, find_continuation, parse_input
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.events.catalog import Event
@@ -97,7 +98,7 @@ class TurnRunner:
 
     def __init__(self, display: TurnDisplay, attachments: PendingAttachments) -> None:
         self.session: Session | None = None
-        self.commands: table.CommandTable | None = None  # of the session
+        self.commands: CommandTable | None = None  # of the session
         self.queue = MessageQueue()
         self.is_running = False
         self.is_stopping = False

@@ -15,7 +15,7 @@ from yourtool.tui.input.drafts import may_mention_files
 from yourtool.tui.widgets.notices import Banner
 
 if TYPE_CHECKING:  # the core opens after the first paint
-    from yourtool.agent.commands.table import CommandTable
+    from yourtool.agent.commands.command_table import CommandTable
     from yourtool.agent.session.session import Session
 
 _KIND = "mentioned"

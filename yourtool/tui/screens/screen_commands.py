@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias, cast
 
-from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Choice, Section
+from yourtool.agent.commands.command_table import CommandTable, describe_commands
 from yourtool.errors import UsageError
 from yourtool.paths import resolve_paths
 from yourtool.settings.config import AUTO_THEME
@@ -71,9 +71,9 @@ async def quit_app(chat: ChatScreen, _argument: str) -> None:
     await chat.app.action_quit()
 
 
-def help_report(commands: "table.CommandTable | None" = None) -> tuple[Section, ...]:
+def help_report(commands: "CommandTable | None" = None) -> tuple[Section, ...]:
     """Return all commands and keys, from the tables that define them."""
-    return *table.describe_commands(commands), *describe_keys()
+    return *describe_commands(commands), *describe_keys()
 
 
 SCREEN_COMMANDS: Mapping[str, ScreenCommand] = {

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import table
+from yourtool.agent.commands.command_table import read_commands
 from yourtool.errors import ConfigError, YourtoolError
 from yourtool.tui.screens.chat import ChatScreen
 
@@ -42,7 +42,7 @@ async def show_used_files(chat: ChatScreen, runtime: "Runtime", session: "Sessio
     found = await asyncio.to_thread(trust.examine)
     if found.problem and trust.asks:
         chat.note("warning", found.problem)
-    commands, problems = await table.read_commands(session, runtime)
+    commands, problems = await read_commands(session, runtime)
     chat.runner.commands = chat.completer.commands = commands
     for problem in problems:
         chat.note("warning", problem)
