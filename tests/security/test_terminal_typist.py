@@ -103,7 +103,10 @@ def work_through(folder: Path, seed: int, count: int) -> int:
     work.mkdir()
     questions = [Question(number) for number in range(count)]
     replies = [each.reply() for each in questions]
-    env = {"YOURTOOL_HOME": str(folder / f"home-{seed}")}
+    home = folder / f"home-{seed}"
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text('[ui]\nenter = "queue"\n')
+    env = {"YOURTOOL_HOME": str(home)}
     with ProviderServer([*replies, Reply("All were answered.")]) as server:
         with Terminal(YOURTOOL, cwd=work, env={**env, **server.environment}) as terminal:
             person = Person(terminal, dice)
