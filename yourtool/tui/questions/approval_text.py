@@ -175,7 +175,7 @@ def _lasting_options(confirmation: Confirmation, *, shortens: bool = True) -> It
 
 
 def _name_rules(confirmation: Confirmation, *, shortens: bool) -> str:
-    """Return the rules in words: all if they are short, else first what the command lacks."""
+    """Return the rules as text: all if they are short, else first what the command lacks."""
     named = "; ".join(explain_rules(confirmation.rules))
     if not shortens or len(named) <= _MAX_SENTENCE - 40:
         return named
