@@ -130,7 +130,7 @@ async def test_allowed_host_is_reached_through_the_proxy_of_the_user(root, conte
     async with running(proxy) as port:
         monkeypatch.setenv("HTTPS_PROXY", f"http://me:p%40ss@127.0.0.1:{port}")
         said = get_text(await run(root, contexts, TUNNEL.format(HOST)))
-    assert said.startswith("HTTP/1.1 200 Connection established\r\n")
+    assert said.startswith("HTTP/1.1 200 Connection established\n")
     assert "ping" in said
     [head] = proxy.heads
     assert head.startswith(f"CONNECT {HOST}:443 HTTP/1.1\r\n")
@@ -259,7 +259,7 @@ async def test_host_that_no_proxy_excepts_is_reached_directly(monkeypatch):
         async with connected(own) as (reader, writer):
             writer.write(b"CONNECT localhost:%d HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n" % direct)
             said = await reader.read()
-    assert said.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 204")
+    assert said.startswith(b"HTTP/1.1 200 Connection established\n\r\nHTTP/1.1 204")
     assert not proxy.heads
 
 
