@@ -162,6 +162,7 @@ def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_full_approval_prompt(wo
                 terminal.wait("Create `", r"1 \+ one", *answers)
                 terminal.send("\x1b")
                 terminal.answer("\x1b")
+                terminal.read(0.3)  # else it is Alt and the next key
                 terminal.send("\x04")
                 terminal.end()
 
