@@ -1,4 +1,4 @@
-"""Which cases `make test` and `make test-remaining` run."""
+"""Cases of `make test` and of `make test-remaining`."""
 
 import re
 import subprocess

@@ -48,7 +48,9 @@ def test_the_tour_opens_without_a_key_and_runs_real_tools_in_a_copy(project, hom
 
 def run_of_tests(project: Path) -> str:
     """The command that runs some of a project's own tests."""
-    pytest_run = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
+    python = shlex.quote(sys.executable)
+    # Its ordinary place is above the project here, and the sandbox keeps that unwritable.
+    pytest_run = f"{python} -m pytest -q -p no:cacheprovider --basetemp .pytest-files"
     if (project / "yourtool").is_dir():
         return f"{pytest_run} tests/test_ids.py"
     if (project / "src").is_dir():

@@ -488,7 +488,7 @@ class Typist:
         return is_answer_word(text, self.chat.approval_prompt.answers.letters)
 
     def _has_seen_question(self) -> bool:
-        """Whether a message that is only an answer would be one, by the rules."""
+        """Return True if a message that is only an answer would be one, by the rules."""
         now, question = asyncio.get_running_loop().time(), self.chat.approval_prompt.confirmation
         return (
             question is not None and now >= max(self.pressed_at, self.desk.drawn_at) + LOOK_SECONDS

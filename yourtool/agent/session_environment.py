@@ -139,7 +139,7 @@ class Place(Struct, kw_only=True, eq=False):
     mask: Callable[[], Mask]
     """Returns the mask that replaces keys in calls and results; blocks on the file system."""
     undo: UndoConfig = field(default_factory=UndoConfig)
-    """What is copied before a command."""
+    """The limits of copies before a command."""
     sandbox: "Sandbox | None" = None
     """Encloses the commands of the model; None: they run without a sandbox."""
     environments: Environments = field(default_factory=Environments)
@@ -221,7 +221,7 @@ class SessionSpending(Struct, kw_only=True, eq=False):
 
 
 class SessionEnvironment(Struct, kw_only=True, eq=False):
-    """What the turns of one session use.
+    """The parts that the turns of one session use.
 
     Sessions share the registry, and through `routes` the catalogue and the availability of models.
     """

@@ -5,16 +5,21 @@ The `__init__` of a package names its late modules. Other modules import them as
 classes are quoted.
 """
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+from yourtool.foundation.installed_files import were_files_replaced
 
 
 class _LateModule(ModuleType):
     """A module that is not imported yet; the first access to a name imports it."""
 
     def __getattr__(self, name: str) -> Any:
+        if self.__name__ not in sys.modules:
+            were_files_replaced()  # then it is imported from those of the start
         return getattr(import_module(self.__name__), name)
 
     def __setattr__(self, name: str, value: object) -> None:

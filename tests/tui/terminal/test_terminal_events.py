@@ -1,4 +1,4 @@
-"""What a terminal sends becomes the events of Textual."""
+"""Events of Textual from the input of a terminal."""
 
 import pytest
 from textual import events

@@ -31,7 +31,7 @@ F = TypeVar("F", bound=AnyFact)
 
 
 class TurnMeans(Struct, frozen=True):
-    """What answers the requests of a turn, and what its calls can use."""
+    """The model of a turn and the tools of its calls."""
 
     adapter: Adapter
     toolbox: Toolbox
@@ -43,13 +43,13 @@ class TurnPrompt(Struct, frozen=True):
     """The parts of the system prompt."""
 
     system: Sequence[Message]
-    """What does not change during the turn."""
+    """The fixed part of the prompt."""
     build_situation: Callable[[], Message]
     """Returns the part about the moment, with the approval mode, which the user can change."""
 
 
 class ProjectOffers(Struct, frozen=True):
-    """What the files of a project offer to a turn; the functions block on the file system."""
+    """Offers of the files of a project; the functions block on the file system."""
 
     find_trust: Callable[[], TrustOffer | None]
     """Returns the folder that the user could trust."""
@@ -60,7 +60,7 @@ class ProjectOffers(Struct, frozen=True):
 
 
 class TurnCounts(Struct):
-    """What a turn has used so far."""
+    """Counts of what a turn has used so far."""
 
     started: float = field(default_factory=time.monotonic)
     """Monotonic seconds."""
@@ -100,7 +100,7 @@ class TurnCounts(Struct):
 
 
 class ReplyState(Struct):
-    """What the calls of the last reply have led to."""
+    """Outcome of the calls of the last reply."""
 
     stop_reason: StopReason = StopReason.ERROR
     """Why it ended; `error` after a failed request and before the first one."""
@@ -113,7 +113,7 @@ class ReplyState(Struct):
 
 
 class Recovery(Struct):
-    """What was tried since a request succeeded."""
+    """Attempts since a request succeeded."""
 
     trial_omission: str | None = None
     """Id of the message up to which requests omit opaque blocks on trial, after a rejection."""

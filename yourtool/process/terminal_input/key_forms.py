@@ -169,7 +169,7 @@ def _is_plain(character: str) -> bool:
 
 
 def _to_character(code: int) -> str:
-    """Return a printable character; empty if there is none."""
+    """Return the character of a code point, or an empty string if it is not printable."""
     if not 0 <= code < 0x110000:
         return ""
     return character if (character := chr(code)).isprintable() else ""

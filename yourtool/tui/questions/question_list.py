@@ -34,7 +34,7 @@ class QuestionList:
         return answer
 
     def move(self, step: int) -> bool:
-        """Put another request on the screen; return False if there is none."""
+        """Put another request on the screen; return False if only one waits."""
         if len(self._entries) < 2:
             return False
         self._at = (self._at + step) % len(self._entries)

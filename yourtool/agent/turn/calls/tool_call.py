@@ -61,7 +61,7 @@ BUG_MESSAGE = "`{}` failed with an internal error (see the log). Use another too
 
 
 class CallReport(Struct):
-    """What the facts about a call have besides its arguments and its output."""
+    """Notes and details of a call, for its facts."""
 
     notes: list[str] = []
     """Notes for the model, which follow the result."""
@@ -96,7 +96,7 @@ class ToolCall(Struct, frozen=True):
 
     @property
     def delegates(self) -> bool:
-        """Whether a worker does the work."""
+        """True if a worker does the work."""
         return self.block.name == DELEGATE
 
     def build_result(
@@ -129,7 +129,7 @@ class CallArguments(Struct, frozen=True):
 
     values: dict[str, Any]
     is_edited: bool = False
-    """Whether the user changed them."""
+    """True if the user changed them."""
     hook: str = ""
     """The name of the hook that changed them last."""
 
@@ -160,9 +160,9 @@ class DecidedCall(Struct, frozen=True):
     parsed: ParsedCall
     decision: GateDecision
     preview: Preview | None = None
-    """What the user is shown, and the tool gets as approved."""
+    """The preview for the user, which the tool gets as approved."""
     advice: HookAdvice | None = None
-    """What hooks decided about it."""
+    """The decision of hooks about it."""
     lost_work: LostWork | None = None
     """The uncommitted work that it would discard, without a safety copy."""
 
@@ -173,7 +173,7 @@ class DecidedCall(Struct, frozen=True):
 
     @property
     def runs_unasked(self) -> bool:
-        """Whether it runs without an approval: a call that the user changed never does."""
+        """True if it runs without an approval: a call that the user changed never does."""
         return self.decision.verdict == "allow" and not self.parsed.given.is_edited
 
 
@@ -186,7 +186,7 @@ class RunningCall(Struct, frozen=True):
     copy: SafetyCopy | None = None
     """The safety copy that was made before it ran."""
     is_outside_sandbox: bool = False
-    """Whether the user allowed it outside the sandbox, after it failed in it."""
+    """True if the user allowed it outside the sandbox, after it failed in it."""
     started: float = field(default_factory=time.monotonic)
     """Monotonic seconds."""
     cancelled: threading.Event = field(default_factory=threading.Event)

@@ -34,7 +34,7 @@ _NOTIFIED = {"plan": "plan_approval", "tool": "permission_prompt"}
 
 
 class HookAnswer(Struct, frozen=True):
-    """What the hooks before a call decided."""
+    """Decision of the hooks before a call."""
 
     advice: HookAdvice | None
     changed: Mapping[str, Any] | None
