@@ -1726,14 +1726,14 @@ async def test_note_of_an_approval_whose_question_ends_is_in_the_prompt_as_typed
         assert app.chat.prompt.text == "ot"
 
 
-CHOICES = ("SQLite\x1b[2J", "Postgres")
+CHOICES = ("[red]SQLite\x1b[2J", "[@click=app.bell]Postgres[/]")
 
 
 @pytest.mark.parametrize(
     ("keys", "typed"),
     [
-        (["1", "enter"], "SQLite\x1b[2J"),
-        (["down", "down", "enter"], "Postgres"),
+        (["1", "enter"], "[red]SQLite\x1b[2J"),
+        (["down", "down", "enter"], "[@click=app.bell]Postgres[/]"),
         (["3", "enter", *"Neither", "enter"], "Neither"),
         (["4", "enter"], None),
         (["escape"], None),
@@ -1748,8 +1748,12 @@ async def test_question_of_a_model_is_answered_by_a_choice_or_a_text(home, clock
         await ask(pilot, clock)
         shown = screen_text(app)
         assert "Which database?" in shown
-        assert "1 SQLite\\u{1b}[2J" in shown
-        assert "2 Postgres" in shown
+        assert "1 [red]SQLite\\u{1b}[2J" in shown
+        assert "2 [@click=app.bell]Postgres[/]" in shown
+        await press(pilot, "1")
+        assert "Enter: [red]SQLite\\u{1b}[2J" in screen_text(app)
+        await press(pilot, "backspace")
+        await wait(pilot, clock, 1)
         await press(pilot, *keys)
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.typed == typed

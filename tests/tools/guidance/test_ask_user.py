@@ -20,13 +20,13 @@ async def test_answers_come_back_with_their_questions(tmp_path):
     asked, answers = [], ["Postgres", None]
 
     async def ask(title, details, choices=()):
-        asked.append((title, choices))
+        asked.append((title, details, choices))
         return answers.pop(0)
 
     context = Contexts(tmp_path, tmp_path)(ask_text=ask)
     args = parse(QUESTION, {**QUESTION, "question": "And for tests?"})
     [block] = (await ask_user.run(args, context)).content
-    assert asked[0] == ("Which database?", ("SQLite", "Postgres"))
+    assert asked[0] == ("The model asks", "Which database?", ("SQLite", "Postgres"))
     assert block.text == (
         "Which database?\n> Postgres\n\nAnd for tests?\n"
         "> (no answer: decide yourself, and say what you assumed)"
@@ -47,6 +47,7 @@ async def test_without_a_user_the_model_is_told_to_decide(tmp_path):
         [{**QUESTION, "options": list("abcde")}],
         [{**QUESTION, "options": ["a", " "]}],
         [{**QUESTION, "question": ""}],
+        [{**QUESTION, "options": ["a", "b" * 501]}],
     ],
 )
 async def test_too_many_too_few_and_empty_questions_are_refused(tmp_path, questions):

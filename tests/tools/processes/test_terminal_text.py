@@ -191,3 +191,29 @@ def test_output_is_followed_in_linear_time(piece):
 def test_erasures_in_pieces_are_those_of_the_whole(text):
     middle = len(text) // 2
     assert apply_erasures(apply_erasures(text[:middle]) + text[middle:]) == apply_erasures(text)
+
+
+def test_key_that_sequences_split_is_masked_in_all_that_is_stored(tmp_path):
+    key = "sk-secret-0123456789"
+    output = CommandOutput(tmp_path, lambda _: None, Mask((key,)))
+    split = "\x1b[1m".join(key)
+    output.feed(f"before {split} after\n".encode() + b"x" * 70 + b"\n")
+    output.feed(b"line\n" * 20_000)
+    output.close()
+    assert key not in output.text()
+    assert output.spill_path is not None
+    stored = output.spill_path.read_text()
+    assert key not in stored
+    assert stored.startswith("before ") and " after\n" in stored
+
+
+def test_change_far_above_shows_only_the_end_of_the_live_text_again(tmp_path):
+    sizes = list[int]()
+    output = CommandOutput(tmp_path, lambda text: sizes.append(len(text)), Mask())
+    output.feed((b"z" * 3_999 + b"\n") * 100)
+    sizes.clear()
+    for number in range(50):
+        output.feed(b"\x1b[99A\x1b[2K%d\x1b[99B" % number)
+    output.close()
+    assert max(sizes) < 5_000
+    assert "\n49\n" in output.text()

@@ -6,7 +6,7 @@ from yourtool.tools.base import Args, ToolContext, tool
 
 MAX_SECONDS = 7 * 24 * 3600.0
 """Time that an answer may take: people come back after a weekend."""
-_MAX_QUESTIONS, _MAX_OPTIONS = 4, 4
+_MAX_QUESTIONS, _MAX_OPTIONS, _MAX_LENGTH = 4, 4, 500
 _NO_ANSWER = "(no answer: decide yourself, and say what you assumed)"
 
 
@@ -31,7 +31,7 @@ async def ask_user(args: AskUser, context: ToolContext) -> str:
     _check(args)
     lines: list[str] = []
     for asked in args.questions:
-        answer = await context.ask_text(asked.question, "", asked.options)
+        answer = await context.ask_text("The model asks", asked.question, asked.options)
         lines += (asked.question, f"> {_NO_ANSWER if answer is None else answer}", "")
     return "\n".join(lines[:-1])
 
@@ -41,10 +41,10 @@ def _check(args: AskUser) -> None:
     counts = [len(each.options) for each in args.questions]
     texts = (text for each in args.questions for text in (each.question, *each.options))
     are_few = 1 <= len(counts) <= _MAX_QUESTIONS and all(2 <= n <= _MAX_OPTIONS for n in counts)
-    if not are_few or not all(text.strip() for text in texts):
+    if not are_few or not all(text.strip() and len(text) <= _MAX_LENGTH for text in texts):
         raise ToolError(
-            "Ask 1 to 4 questions with 2 to 4 options each, none of them empty. The user can also"
-            " type another answer.",
+            "Ask 1 to 4 questions with 2 to 4 options each, none of them empty or longer than"
+            f" {_MAX_LENGTH} characters. The user can also type another answer.",
             ToolFailure.VALIDATION_ERROR,
         )
 

@@ -39,6 +39,8 @@ class CommandOutput:
         `emit` gets new text; a backspace in it removes the last character. `colours`: keep them.
         """
         self._masks = [mask.stream()]
+        self._final_masks = [mask.stream()]
+        """For a key that sequences or changes of its line split, as it was printed."""
         self._directory = directory
         self._emit = emit
         self._lock = threading.Lock()
@@ -68,6 +70,7 @@ class CommandOutput:
         """Mask a secret in the output from now on, such as a password that the user typed."""
         if len(secret) >= _MIN_SECRET_CHARACTERS:
             self._masks.append(Mask((secret,)).stream())
+            self._final_masks.append(Mask((secret,)).stream())
 
     def _process(self, text: str, *, is_last: bool = False) -> None:
         with self._lock:
@@ -82,6 +85,11 @@ class CommandOutput:
         if not text:  # as after the end, when the file is closed
             return
         data = text.encode("utf-8", "surrogateescape")
+        for each in self._final_masks:
+            data = each.feed(data)
+        self._keep(data)
+
+    def _keep(self, data: bytes) -> None:
         self._spill(data)
         self.total_bytes += len(data)
         room = HEAD_TAIL_BYTES - len(self._head)
@@ -97,6 +105,12 @@ class CommandOutput:
         for each in self._masks:
             data = each.feed(data) + each.close()
         self._process(self._decoder.decode(data, final=True), is_last=True)
+        data = b""
+        for each in self._final_masks:
+            data = each.feed(data) + each.close()
+        with self._lock:
+            if data:
+                self._keep(data)
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()

@@ -16,6 +16,8 @@ _MAX_COLUMNS = 4_000
 """The start of a longer line is final."""
 _MAX_COLOURS = 200
 """Characters of sequences before one character; older ones are dropped."""
+_MAX_TAKEN_BACK, _MAX_SHOWN_AGAIN = 2_000, 1_000
+"""Characters of a live text that one piece of output removes, or repeats instead."""
 _CONTROL = re.compile(
     r"[\n\r\b]|\x1b(?:\[([0-?]{0,200})([ -/]{0,8}[@-~])"
     r"|[\]PX^_][^\n\x07\x1b]{0,8192}(?:\x07|(?=\x1b))|[ -/]{0,8}[0-OQ-WYZ\\`-~])"
@@ -224,11 +226,16 @@ def apply_erasures(text: str) -> str:
 
 
 def build_change(old: str, new: str) -> str:
-    """Return what is added to a text to replace its end: backspaces, and the new end."""
+    """Return what is added to a text to replace its end: backspaces, and the new end.
+
+    If the start of a long text changes, only its new end is shown again, on a new line.
+    """
     if new.startswith(old):
         return new[len(old) :]
     low, high = 0, min(len(old), len(new))
     while low < high:  # bisection, because it compares in few calls
         middle = (low + high + 1) // 2
         low, high = (middle, high) if old[:middle] == new[:middle] else (low, middle - 1)
+    if len(old) - low > _MAX_TAKEN_BACK:
+        return "\n" + new[-_MAX_SHOWN_AGAIN:]
     return "\b" * (len(old) - low) + new[low:]

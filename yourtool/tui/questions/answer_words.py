@@ -46,9 +46,10 @@ class Answer(Protocol):
 
 
 def count_numbered(answers: Sequence[Answer]) -> int:
-    """Return how many answers have a number: those up to the first one that declines."""
+    """Return how many answers have a number: those up to no, and a single one after it."""
     declining = (at for at, each in enumerate(answers, 1) if each.means == "no")
-    return next(declining, len(answers))
+    count = next(declining, len(answers))
+    return len(answers) if len(answers) == count + 1 else count
 
 
 def find_answer(typed: str, answers: Sequence[Answer], letters: Mapping[str, str]) -> int | None:

@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from yourtool.effects import Confirmation, Decision, Verdict
+from yourtool.foundation.text import escape_line
 from yourtool.tui.keys.active_keys import bindings, get_keymap, get_keys, is_reading_key
 from yourtool.tui.keys.key_names import get_character
 from yourtool.tui.keys.keystroke_guard import QUIET_SECONDS, SEEN_SECONDS, KeystrokeGuard
@@ -309,7 +310,7 @@ class ApprovalPrompt(Vertical):
         blocked = frozenset(() if self.pane.was_read_to_end else allowing)
         self.answers.is_blocked = blocked
         marked = self.answers.marked if self.answers.is_ready else None
-        chosen = "" if marked is None else self._options[marked].name
+        chosen = "" if marked is None else escape_line(self._options[marked].name)
         hints = HintState(
             columns=self.size.width,
             prompt_text="" if self.keys.is_answering else self._prompt.text,
@@ -324,5 +325,5 @@ class ApprovalPrompt(Vertical):
             total=self._questions.total,
             stops="stops the turn" if self.guard.is_new else "denies",
         )
-        self.border_subtitle = f" {hints.text()} "
+        self.border_subtitle = Content(f" {hints.text()} ")
         self.remaining.show(self.pane, roomy=hints.is_roomy)

@@ -259,7 +259,7 @@ async def test_host_that_no_proxy_excepts_is_reached_directly(monkeypatch):
         async with connected(own) as (reader, writer):
             writer.write(b"CONNECT localhost:%d HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n" % direct)
             said = await reader.read()
-    assert said.startswith(b"HTTP/1.1 200 Connection established\n\r\nHTTP/1.1 204")
+    assert said.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 204")
     assert not proxy.heads
 
 
