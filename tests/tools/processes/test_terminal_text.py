@@ -213,7 +213,7 @@ def test_change_far_above_shows_only_the_end_of_the_live_text_again(tmp_path):
     output.feed((b"z" * 3_999 + b"\n") * 100)
     sizes.clear()
     for number in range(50):
-        output.feed(b"\x1b[99A\x1b[2K%d\x1b[99B" % number)
+        output.feed(b"\r\x1b[99A\x1b[2K%d\x1b[99B\r" % number)
     output.close()
     assert max(sizes) < 5_000
     assert "\n49\n" in output.text()
