@@ -13,7 +13,7 @@ from msgspec import Struct
 from textual import events
 
 from yourtool.tui.keys.active_keys import get_keys
-from yourtool.tui.keys.keystroke_guard import KeystrokeGuard
+from yourtool.tui.keys.keystroke_guard import QUIET_SECONDS, SEEN_SECONDS, KeystrokeGuard
 from yourtool.tui.questions.answer_words import is_answer_word
 from yourtool.tui.questions.approval_hints import TOO_EARLY, Feedback, explain_key
 from yourtool.tui.widgets.answer_list import AnswerList
@@ -46,14 +46,14 @@ class AnswerKeys:
 
     def __init__(self, prompt: Prompt, answers: AnswerList, guard: KeystrokeGuard) -> None:
         self._prompt, self._answers, self._guard = prompt, answers, guard
-        self.is_answer = False
+        self.may_answer = False
         """Whether the text of the prompt was started as an answer to a question that was seen."""
 
     @property
     def is_answering(self) -> bool:
         """Whether the prompt has an answer, or the start of one, and nothing else."""
         text = self._prompt.text
-        return self.is_answer and bool(text) and self._answers.is_answer_so_far(text)
+        return self.may_answer and bool(text) and self._answers.is_answer_so_far(text)
 
     @property
     def _is_ready(self) -> bool:
@@ -61,8 +61,28 @@ class AnswerKeys:
 
     def reset(self) -> None:
         """Start over for another question; what is in the prompt is a message."""
-        self.is_answer = False
+        self.may_answer = False
         self._answers.unmark()
+
+    def arm(self) -> tuple[KeyResult, float]:
+        """Let keys answer if that is safe now; return what a key pressed twice confirms.
+
+        The second value is the time in seconds until the next call, 0 if none is needed.
+        """
+        if self._prompt.text and not self.is_answering:
+            self.disarm()
+            return _PASSED, 0
+        if (wait := self._guard.seconds_until_ready) > 0 and not self.is_answering:
+            return _PASSED, min(wait, SEEN_SECONDS)
+        self._answers.is_ready = True
+        self.update_mark()
+        result = self.confirm_doubled()
+        return result, QUIET_SECONDS if self.is_doubled else 0
+
+    def disarm(self) -> None:
+        """Let no key answer; what is in the prompt is a message."""
+        self._answers.is_ready = False
+        self.reset()
 
     @property
     def is_doubled(self) -> bool:
@@ -81,13 +101,13 @@ class AnswerKeys:
         """Remove the answer from the prompt."""
         if self.is_answering:
             self._prompt.clear()
-        self.is_answer = False
+        self.may_answer = False
 
     def update_mark(self) -> None:
         """Mark the answer in the prompt; with another text in it, none."""
         if text := self._prompt.text:
             self._answers.marked = self._answers.find(text) if self.is_answering else None
-        elif self.is_answer:
+        elif self.may_answer:
             self.reset()
 
     def mark(self, at: int) -> KeyResult:
@@ -107,10 +127,10 @@ class AnswerKeys:
     def handle(self, event: events.Key | events.Paste) -> KeyResult:
         """Handle a key or a paste before the prompt gets it."""
         if isinstance(event, events.Paste):
-            self.is_answer = False
+            self.may_answer = False
             return _PASSED
         if self._prompt.text and not self.is_answering:
-            self.is_answer = False
+            self.may_answer = False
             return self._handle_in_message(event)
         if event.key == "enter":
             return self._handle_enter()
@@ -139,7 +159,7 @@ class AnswerKeys:
         if self._is_ready and (marked := self._answers.marked) is not None:
             return self._confirm(marked)
         if self._prompt.text:  # the start of a word
-            self.is_answer = False
+            self.may_answer = False
             return _PASSED
         return KeyResult(is_consumed=True, feedback=self._explain("enter"))
 
@@ -147,8 +167,8 @@ class AnswerKeys:
         if not event.is_printable or (typed := event.character or "").isspace():
             return _PASSED
         if not self._prompt.text:
-            self.is_answer = self._is_ready and self._answers.is_answer_so_far(typed)
-            return KeyResult(feedback=None if self.is_answer else self._explain(typed))
+            self.may_answer = self._is_ready and self._answers.is_answer_so_far(typed)
+            return KeyResult(feedback=None if self.may_answer else self._explain(typed))
         return _PASSED
 
     def _confirm(self, at: int) -> KeyResult:

@@ -17,7 +17,7 @@ from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.foundation.text import escape_line
 from yourtool.tui.keys.active_keys import bindings, get_keymap, get_keys, is_reading_key
 from yourtool.tui.keys.key_names import get_character
-from yourtool.tui.keys.keystroke_guard import QUIET_SECONDS, SEEN_SECONDS, KeystrokeGuard
+from yourtool.tui.keys.keystroke_guard import QUIET_SECONDS, KeystrokeGuard
 from yourtool.tui.lines.styled_lines import HighlighterFactory
 from yourtool.tui.questions import approval_text
 from yourtool.tui.questions.approval_hints import SHOW_REST, Feedback, HintState
@@ -116,7 +116,7 @@ class ApprovalPrompt(Vertical):
             return self.screen.focused is field and field.insert_typed(event)
         is_consumed = self._handle_key(event)
         is_reading = self.guard.was_seen and not self._prompt.text and is_reading_key(event)
-        if not (is_consumed or is_reading or self.keys.is_answer):
+        if not (is_consumed or is_reading or self.keys.may_answer):
             self.guard.mark_typing()
         return is_consumed
 
@@ -167,19 +167,15 @@ class ApprovalPrompt(Vertical):
         """Accept answers if that is safe now, otherwise check again later."""
         if self.confirmation is None or self.open_field or self.app.screen is not self.screen:
             return
-        if self._prompt.text and not self.keys.is_answering:
-            self._disarm()
-        elif isinstance(self.screen.focused, widgets.Input):  # a search is typed
+        if isinstance(self.screen.focused, widgets.Input):  # a search is typed
             self.set_timer(QUIET_SECONDS, self.arm_when_safe)
-        elif (wait := self.guard.seconds_until_ready) > 0 and not self.keys.is_answering:
-            self.set_timer(min(wait, SEEN_SECONDS), self.arm_when_safe)
-        else:
-            self.answers.is_ready = True
-            self.keys.update_mark()
+            return
+        result, seconds = self.keys.arm()
+        if seconds:
+            self.set_timer(seconds, self.arm_when_safe)
+        elif self.answers.is_ready:
             self.screen.set_focus(self._prompt)
-            self._apply(self.keys.confirm_doubled())
-            if self.keys.is_doubled:
-                self.set_timer(QUIET_SECONDS, self.arm_when_safe)
+        self._apply(result)
         self._update_hints()
 
     def resume_after_page(self) -> None:
@@ -257,8 +253,7 @@ class ApprovalPrompt(Vertical):
 
     def _disarm(self) -> None:
         """Stop accepting answers; what is in the prompt is a message."""
-        self.answers.is_ready = False
-        self.keys.reset()
+        self.keys.disarm()
         self._close_field()
         self._update_hints()
 

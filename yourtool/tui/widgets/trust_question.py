@@ -14,7 +14,7 @@ from textual.content import Content
 
 from yourtool.foundation.text import printable
 from yourtool.tui.keys.active_keys import build_hint, get_keys, join_hints
-from yourtool.tui.keys.keystroke_guard import QUIET_SECONDS, SEEN_SECONDS, KeystrokeGuard
+from yourtool.tui.keys.keystroke_guard import KeystrokeGuard
 from yourtool.tui.questions.answer_words import Meaning
 from yourtool.tui.questions.approval_hints import TOO_EARLY, Feedback
 from yourtool.tui.terminal.slow_terminal_app import get_shown_since
@@ -176,25 +176,17 @@ class TrustQuestion(Vertical):
         """Accept answers if that is safe now, otherwise check again later."""
         if self._answer is None:
             return
-        if self._prompt.text and not self.keys.is_answering:
-            self.answers.is_ready = False
-            self.keys.reset()
-        elif (wait := self.guard.seconds_until_ready) > 0 and not self.keys.is_answering:
-            self.answers.is_ready = False
-            self.set_timer(min(wait, SEEN_SECONDS), self.arm_when_safe)
-        else:
-            self.answers.is_ready = True
-            self.keys.update_mark()
-            self._apply(self.keys.confirm_doubled())
-            if self.keys.is_doubled:
-                self.set_timer(QUIET_SECONDS, self.arm_when_safe)
+        result, seconds = self.keys.arm()
+        if seconds:
+            self.set_timer(seconds, self.arm_when_safe)
+        self._apply(result)
         self._show_hint()
 
     def intercept(self, event: events.Key | events.Paste) -> bool:
         """Handle a key or paste before it is dispatched; True if it was consumed."""
         self.guard.mark_keystroke()  # also before the question
         is_consumed = self._handle_key(event)
-        if not (is_consumed or self.keys.is_answer):
+        if not (is_consumed or self.keys.may_answer):
             self.guard.mark_typing()
         return is_consumed
 
