@@ -113,7 +113,8 @@ def ask(url, authorities, requests=REQUESTS):
     env = {**os.environ, "SSL_CERT_FILE": str(authorities)} if authorities else os.environ
     command = (sys.executable, "-X", "dev", "-c", requests, url)
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-    assert not done.stderr
+    slow = "Executing <"  # how long a step took, which the load of the machine decides
+    assert not [each for each in done.stderr.splitlines() if not each.startswith(slow)]
     return done.stdout.splitlines()
 
 
