@@ -25,7 +25,7 @@ class Interrupt:
         """True if the turn stops because the program ends, not because the user stopped it."""
         self.insisted = asyncio.Event()
         """Set by the second request."""
-        self._waiting: asyncio.Task[object] | None = None
+        self._waiting = set[asyncio.Task[object]]()
 
     def request(self, *, is_leaving: bool = False) -> bool:
         """Stop the turn; return False if it was requested already, which stops its workers too."""
@@ -33,8 +33,8 @@ class Interrupt:
             self.insisted.set()
             return False
         self.requested, self.is_leaving = True, is_leaving
-        if self._waiting is not None:
-            self._waiting.cancel()
+        for task in self._waiting:
+            task.cancel()
         return True
 
     async def wait_unless_insisted(self, work: Awaitable[object]) -> None:
@@ -58,7 +58,7 @@ class Interrupt:
     async def guard(self, awaitable: Awaitable[T]) -> T:
         """Await `awaitable`, and cancel it if the turn is stopped first.
 
-        Guards do not nest.
+        Guards of one task do not nest.
 
         Raises:
             Interrupted: the turn was stopped.
@@ -69,7 +69,7 @@ class Interrupt:
             if asyncio.iscoroutine(awaitable):
                 awaitable.close()
             raise Interrupted
-        self._waiting = task
+        self._waiting.add(task)
         try:
             return await awaitable
         except asyncio.CancelledError:
@@ -77,4 +77,4 @@ class Interrupt:
                 raise Interrupted from None
             raise
         finally:
-            self._waiting = None
+            self._waiting.discard(task)

@@ -19,7 +19,7 @@ class Limits(Struct, frozen=True):
         int, Meta(ge=1, description="How long an approval prompt waits if there is no terminal.")
     ] = 300
     tool_concurrency: Annotated[
-        int, Meta(ge=1, le=64, description="Calls of one reply that may run at the same time.")
+        int, Meta(ge=1, le=64, description="Reading calls of one reply that may run at once.")
     ] = 4
     first_event_seconds: Annotated[
         float, Meta(gt=0, description="Timeout for the first event of a reply.")

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.trusted_folders import trust
-from yourtool.agent.turn.calls.admission import EDITS_ACCEPTED
+from yourtool.agent.turn.calls.approvals import EDITS_ACCEPTED
 from yourtool.events.deltas import Notice
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.settings.config import Mode

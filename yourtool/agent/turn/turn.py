@@ -1,9 +1,10 @@
 """State of one turn."""
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -11,7 +12,7 @@ from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.state import State
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.loops import RepeatedCalls
-from yourtool.effects import SandboxOffer, ToolDefinition, TrustOffer
+from yourtool.effects import Decision, SandboxOffer, ToolDefinition, TrustOffer
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.turns import (
     ProviderRecovered,
@@ -99,6 +100,18 @@ class TurnCounts(Struct):
         )
 
 
+class OpenQuestion(Protocol):
+    """A question that the answer to another one can settle."""
+
+    async def judge_again(self) -> None:
+        """Withdraw the question if its call needs no approval any more."""
+        ...
+
+    def answer(self, decision: Decision) -> None:
+        """Withdraw the question, with an answer to another one that holds for it, too."""
+        ...
+
+
 class ReplyState(Struct):
     """Outcome of the calls of the last reply."""
 
@@ -110,6 +123,10 @@ class ReplyState(Struct):
     """Whether the user answered a plan; the later calls are not run."""
     denies_rest: bool = False
     """Whether the user denied all later calls that need an approval."""
+    open_questions: list[OpenQuestion] = field(default_factory=list[OpenQuestion])
+    """The questions about its calls that wait for an answer."""
+    judging: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held for the judgement of a call, so that calls are judged and asked about in order."""
 
 
 class Recovery(Struct):

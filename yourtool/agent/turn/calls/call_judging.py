@@ -85,20 +85,35 @@ async def _judge_after_hooks(before: DecidedCall, event: HookEvent, turn: Turn) 
         if answer.changed is not None:
             given = replace(parsed.given, values=dict(answer.changed), hook=answer.changed_by)
             parsed, preview = await _parse_hooked(parsed, given, turn)
-    policy = turn.env.gate.policy
+    return await _judge_as_is(DecidedCall(parsed, _UNDECIDED, preview, advice), turn)
+
+
+async def judge_again(decided: DecidedCall, turn: Turn) -> DecidedCall:
+    """Return the decision on a call as things are now; its hooks do not run again.
+
+    Raises:
+        ToolError: the arguments are not valid any more.
+    """
+    before = decided.parsed
+    parsed, preview = await _parse_and_preview(before.call, before.tool, before.given, turn)
+    return await _judge_as_is(DecidedCall(parsed, _UNDECIDED, preview, decided.advice), turn)
+
+
+async def _judge_as_is(undecided: DecidedCall, turn: Turn) -> DecidedCall:
+    parsed, policy = undecided.parsed, turn.env.gate.policy
     lost_work = await find_discarded(parsed.subjects, turn)
     judged = build_judged_call(
         parsed.tool.definition,
         parsed.subjects,
-        preview,
+        undecided.preview,
         loses_work=turn.env.user.interactive and await is_work_of_user(lost_work, turn),
-        hook=advice,
+        hook=undecided.advice,
         is_attended=turn.env.user.interactive,
     )
     judging = asyncio.to_thread(_judge, policy, judged, parsed.mask)
     decided = await turn.interrupt.guard(judging)
-    decision = await _report(before.call, decided, policy, turn)
-    return DecidedCall(parsed, decision, preview, advice, lost_work)
+    decision = await _report(parsed.call, decided, policy, turn)
+    return replace(undecided, decision=decision, lost_work=lost_work)
 
 
 async def _report(call: ToolCall, decided: _Decided, policy: Policy, turn: Turn) -> GateDecision:

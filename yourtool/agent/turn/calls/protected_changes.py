@@ -8,8 +8,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from yourtool.agent.turn.calls.admission import request_change
 from yourtool.agent.turn.calls.change_journal import CallJournal
+from yourtool.agent.turn.calls.second_questions import request_change
 from yourtool.agent.turn.calls.tool_call import RunningCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.effects import Preview

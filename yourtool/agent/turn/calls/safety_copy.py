@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from yourtool.agent.turn.calls.admission import offer_without_copy
+from yourtool.agent.turn.calls.second_questions import offer_without_copy
 from yourtool.agent.turn.calls.tool_call import DecidedCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import ToolError

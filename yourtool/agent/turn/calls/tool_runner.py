@@ -1,6 +1,7 @@
 """Runner of the calls of one reply.
 
-A write runs before the next call is previewed, so that every preview shows the actual change.
+Calls that only read run together; one that writes or executes runs alone, in the order of the
+reply. A call is previewed after the calls on which its preview depends.
 
 Every call ends in exactly one `tool.completed` or `tool.failed` with its result message. The ids of
 these messages are created in call order before anything runs, so the conversation has the order of
@@ -13,16 +14,19 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from itertools import islice
 
 from msgspec.structs import replace
 
 from yourtool.agent.turn.calls import sandbox_notes
-from yourtool.agent.turn.calls.admission import admit, offer_retry
+from yourtool.agent.turn.calls.admission import admit, admit_again
 from yourtool.agent.turn.calls.call_context import build_running_context
+from yourtool.agent.turn.calls.call_order import count_independent, runs_beside_others
 from yourtool.agent.turn.calls.change_journal import CallJournal, changes_files_unrecorded
 from yourtool.agent.turn.calls.edit_checks import EditChecks
 from yourtool.agent.turn.calls.protected_changes import accept_writes, settle_changes
 from yourtool.agent.turn.calls.safety_copy import make_safety_copy
+from yourtool.agent.turn.calls.second_questions import offer_retry
 from yourtool.agent.turn.calls.tool_call import (
     BUG_MESSAGE,
     DecidedCall,
@@ -37,7 +41,7 @@ from yourtool.agent.turn.calls.tool_call import (
 from yourtool.agent.turn.calls.tool_hooks import finish_call
 from yourtool.agent.turn.loops import REPEATS_BEFORE_NOTE, build_note, build_notice
 from yourtool.agent.turn.turn import Turn
-from yourtool.effects import SideEffects
+from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events.deltas import Notice, ToolOutputDelta
 from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
@@ -68,6 +72,8 @@ class ToolRunner:
         self._running: dict[asyncio.Task[None], RunningCall] = {}
         self._finished: asyncio.Queue[FinishedCall] = asyncio.Queue()
         self._checks = EditChecks(turn, self._pending)
+        self._has_changes = False
+        """Whether a call may have changed something since the last ones were admitted."""
         self._end_hints: list[bool] = []
         self._notices: list[Notice] = []
         self._ends_turn = False
@@ -93,39 +99,54 @@ class ToolRunner:
         self._turn.counts.tool_calls += len(self._pending)
         try:
             while self._pending:
-                call = self._pending[0]
-                if self._depends_on_admitted_write(call):
-                    await self._run_admitted()
-                try:
-                    self._admitted.append(await admit(call, self._turn))
-                    self._pending.popleft()
-                except ToolError as refusal:
-                    self._pending.popleft()
-                    await self._checks.finish_refused(call)
-                    await self._fail(call, refusal.failure, str(refusal))
-            await self._run_admitted()
+                await self._admit(self._count_next())
+                await self._run_admitted()
             await self._turn.emit(*self._notices)
         except Interrupted:
             for call in (*(each.call for each in self._admitted), *self._pending):
                 await self._fail(call, ToolFailure.CANCELLED, "Stopped before it ran.")
             raise
 
-    def _depends_on_admitted_write(self, call: ToolCall) -> bool:
-        """Return whether admitted writes must run before this call can be previewed.
-
-        A preview of a change to a file is wrong if an earlier call changes the file afterwards.
-        """
-        tool = self._turn.means.toolbox.get(call.block.name)
-        if tool is not None and tool.definition.ends_planning:
-            return bool(self._admitted)  # they were admitted in plan mode, which may end now
-        if tool is None or not tool.definition.side_effects.needs_approval:
-            return False
-        return any(
-            each.parsed.tool.definition.side_effects is SideEffects.WRITE for each in self._admitted
+    def _count_next(self) -> int:
+        """Return how many of the next calls can be previewed before any of them runs."""
+        toolbox, called = (
+            self._turn.means.toolbox,
+            list[tuple[ToolUseBlock, ToolDefinition | None]](),
         )
+        for each in self._pending:
+            tool = toolbox.get(each.block.name)
+            called.append((each.block, None if tool is None else tool.definition))
+        return count_independent(called)
+
+    async def _admit(self, count: int) -> None:
+        """Judge calls in order; their questions are open at the same time."""
+        calls = [*islice(self._pending, count)]
+        self._has_changes = False
+        try:
+            async with asyncio.TaskGroup() as group:
+                admissions = [group.create_task(self._admit_or_refuse(each)) for each in calls]
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        self._turn.interrupt.check()
+        for call, admission in zip(calls, admissions, strict=True):
+            if (decided := admission.result()) is not None:
+                self._pending.remove(call)
+                self._admitted.append(decided)
+
+    async def _admit_or_refuse(self, call: ToolCall) -> DecidedCall | None:
+        """Return a call that may run; None: it has a result, or the turn was stopped."""
+        try:
+            return await admit(call, self._turn)
+        except ToolError as refusal:
+            self._pending.remove(call)
+            await self._checks.finish_refused(call)
+            await self._fail(call, refusal.failure, str(refusal))
+        except Interrupted:
+            pass
+        return None
 
     async def _run_admitted(self) -> None:
-        """Run at most `tool_concurrency` calls at once, starting them in order.
+        """Run the calls in order; at most `tool_concurrency` that change nothing run at once.
 
         Without support for parallel calls, the model expects its calls to run one after the other.
         """
@@ -134,7 +155,7 @@ class ToolRunner:
         at_once = turn.env.spending.limits.tool_concurrency if is_parallel else 1
         try:
             while self._admitted or running:
-                while self._admitted and len(running) < at_once:
+                while self._admitted and len(running) < at_once and self._can_start():
                     turn.interrupt.check()
                     await self._start(self._admitted[0])
                 if running:  # else the last of them was refused
@@ -147,14 +168,27 @@ class ToolRunner:
         finally:
             self._stop_tasks()
 
+    def _can_start(self) -> bool:
+        """Return whether the next call need not wait for the end of those that run."""
+        together = (self._admitted[0], *(each.decided for each in self._running.values()))
+        return len(together) == 1 or all(map(runs_beside_others, together))
+
     async def _start(self, decided: DecidedCall) -> None:
-        """Start a call after a safety copy of what it discards; it fails without one."""
+        """Start a call after a safety copy of what it discards; it fails without one.
+
+        It is judged again if a call has changed something since it was admitted.
+        """
+        admitted = decided
         try:
+            if self._has_changes:
+                decided = await admit_again(decided, self._turn)
             decided, copy = await make_safety_copy(decided, self._turn)
         except ToolError as refusal:
             self._admitted.popleft()
-            await self._fail(decided.call, refusal.failure, str(refusal))
+            await self._checks.finish_refused(admitted.call)
+            await self._fail(admitted.call, refusal.failure, str(refusal))
             return
+        self._has_changes = self._has_changes or not runs_beside_others(decided)
         started = await self._record_start(decided)
         self._admitted.popleft()
         self._run_later(RunningCall(replace(decided.call, parent=started.id), decided, copy))
