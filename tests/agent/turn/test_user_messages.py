@@ -171,7 +171,7 @@ async def test_content_of_a_message_is_checked_for_the_running_turn(bench):
     assert session.build_steering("\\@test is a name") == (TextBlock("@test is a name"),)
     for text, part in [
         ("@other look", "The running turn stays with its model"),
-        ("@nobody look", "neither a model nor a file"),
+        ("@ohter look", "neither a model nor a file"),
         (" ", "nothing to send"),
         ("word " * 300_000, "needs about"),
     ]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from yourtool.errors import UnknownModelError, UsageError
 from yourtool.foundation.files import path_exists
+from yourtool.foundation.suggestions import CLOSE, find_closest
 from yourtool.messages.blocks import ContentBlock, TextBlock
 from yourtool.models import Model
 from yourtool.providers.catalogue.models import Catalogue
@@ -30,11 +31,12 @@ def parse_address(
 ) -> AddressedPrompt:
     r"""Return the prompt without a leading `@alias`, and the model of that alias.
 
-    `@path` of an existing file and `@server:uri` of a resource are mentions and stay; `\@` is a
-    literal `@`; an `@` elsewhere has no meaning.
+    `@path` of an existing file and `@server:uri` of a resource are mentions and stay, and so does a
+    word that resembles no alias, such as `@dataclass` or `@types/node`; `\@` is a literal `@`; an
+    `@` elsewhere has no meaning.
 
     Raises:
-        UsageError: no model has that alias, or the message is empty.
+        UsageError: the alias is mistyped, or the message is empty.
     """
     blocks = (TextBlock(content),) if isinstance(content, str) else content
     if not blocks or not any(not isinstance(b, TextBlock) or b.text.strip() for b in blocks):
@@ -52,11 +54,11 @@ def parse_address(
     try:
         model = catalogue.resolve(name)
     except UnknownModelError as error:
-        if _is_existing_path(workspace / name):
+        if not _is_mistyped(name, error.candidates) or _is_existing_path(workspace / name):
             return AddressedPrompt(blocks)
-        near = f" Did you mean {_format_aliases(error.candidates)}?" if error.candidates else ""
+        near = " or ".join(f"`@{each}`" for each in error.candidates[:3])
         raise UsageError(
-            f"`@{name}` is neither a model nor a file here.{near}"
+            f"`@{name}` is neither a model nor a file here. Did you mean {near}?"
             f" Write `\\@{name}` to send it literally."
         ) from error
     if not rest.strip() and len(blocks) == 1:
@@ -71,5 +73,6 @@ def _is_existing_path(path: Path) -> bool:
         return False  # an invalid file name
 
 
-def _format_aliases(names: tuple[str, ...]) -> str:
-    return " or ".join(f"`@{name}`" for name in names[:3])
+def _is_mistyped(name: str, candidates: tuple[str, ...]) -> bool:
+    """Whether a word is close to the name of a model; a decorator or a package is not."""
+    return find_closest(name, candidates, CLOSE) is not None
