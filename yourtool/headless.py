@@ -51,11 +51,10 @@ from yourtool.run_result import (
 from yourtool.settings.config import RunOptions, install_defaults
 from yourtool.store.base import resolve_id
 from yourtool.tools import validation
-from yourtool.tools.schema import subset_problems
+from yourtool.tools.schema import read_reply_schema
 
 _log = logging.getLogger(__name__)
 
-_ANNOTATION_KEYWORDS = ("$schema", "$id", "$comment")
 """Schema keywords that do not constrain an answer."""
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
@@ -264,8 +263,8 @@ def read_schema(path: Path) -> dict[str, Any]:
         raise UsageError(f"`--output-schema {path}`: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"`--output-schema {path}` is not a JSON object: {error}") from error
-    schema = {name: part for name, part in schema.items() if name not in _ANNOTATION_KEYWORDS}
-    if problems := subset_problems(schema):
+    schema, problems = read_reply_schema(schema)
+    if problems:
         raise UsageError(f"`--output-schema {path}` is not supported: {'; '.join(problems)}")
     return close_objects(schema)
 

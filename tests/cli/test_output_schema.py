@@ -67,7 +67,12 @@ def test_answer_that_does_not_match_the_schema_fails_with_a_reason(
         ('{"items": ' * 200 + "{}" + "}" * 200, "nested too deeply"),
         ('{"items": ' * 5_000 + "{}" + "}" * 5_000, "nested too deeply"),
         ('{"type": "string"}', "must be an `object`"),
-        ('{"type": "object", "oneOf": []}', "`oneOf` is not supported"),
+        ('{"type": "object", "not": {}}', "$.not: not supported"),
+        (
+            '{"type": "object", "properties": {"a": {"$ref": "#"}}}',
+            "properties.a.$ref: recursive",
+        ),
+        ('{"type": "object", "properties": {"a": {"$ref": "b.json"}}}', "not found in the schema"),
     ],
 )
 def test_unsupported_schema_exits_2(line, tmp_path, content, problem):
@@ -81,6 +86,57 @@ def test_unsupported_schema_exits_2(line, tmp_path, content, problem):
     assert problem in err
 
 
+NESTED = {  # as pydantic writes it
+    "$defs": {
+        "Item": {
+            "properties": {
+                "n": {"exclusiveMinimum": 0, "title": "N", "type": "integer"},
+                "kind": {"$ref": "#/$defs/Kind"},
+                "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+            },
+            "required": ["n", "kind"],
+            "title": "Item",
+            "type": "object",
+        },
+        "Kind": {"enum": ["a", "b"], "title": "Kind", "type": "string"},
+    },
+    "properties": {
+        "items": {"items": {"$ref": "#/$defs/Item"}, "title": "Items", "type": "array"},
+        "first": {"anyOf": [{"$ref": "#/$defs/Item"}, {"type": "null"}]},
+        "both": {"type": ["string", "integer"]},
+    },
+    "required": ["items"],
+    "title": "Answer",
+    "type": "object",
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ({"items": [{"n": 1, "kind": "a"}], "first": None, "both": 3}, ""),
+        ({"items": [{"n": 1, "kind": "a", "note": None}], "first": {"n": 2, "kind": "b"}}, ""),
+        ({"items": [{"n": 0, "kind": "a"}]}, "$.items[0].n: does not match `exclusiveMinimum` 0"),
+        ({"items": [{"n": 1, "kind": "c"}]}, '$.items[0].kind: must be one of ["a","b"]'),
+        ({"items": [], "first": 7}, "$.first: matches no alternative"),
+    ],
+)
+def test_schema_with_references_and_alternatives_is_sent_and_checked(
+    line, served, tmp_path, answer, problem
+):
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(NESTED))
+    served.script.append(Reply(json.dumps(answer)))
+    result = line.result("-p", "count", "-m", "opus", "--output-schema", str(path))
+    assert result["exit_code"] == bool(problem)
+    assert problem in (result["error"] or {"message": ""})["message"]
+    [(_, body)] = served.requests
+    sent = body["output_config"]["format"]["schema"]
+    assert "$ref" not in json.dumps(sent) and "$defs" not in sent
+    [item, null] = sent["properties"]["first"]["anyOf"]
+    assert (item["additionalProperties"], null) == (False, {"type": "null"})
+
+
 def test_pattern_is_rejected_because_matching_can_take_forever(line, tmp_path):
     part = {"type": "string", "pattern": "^(a+)+$"}
     whole = {"type": "object", "properties": {"pattern": {"type": "array", "items": part}}}
@@ -88,7 +144,7 @@ def test_pattern_is_rejected_because_matching_can_take_forever(line, tmp_path):
     path.write_text(json.dumps(whole))
     code, out, err = line("-p", "count", "-m", "opus", "--output-schema", str(path))
     assert (code, out) == (2, "")
-    assert "$.properties.pattern.items.pattern: `pattern` is not supported" in err
+    assert "$.properties.pattern.items.pattern: not supported" in err
 
 
 def test_model_without_schema_support_exits_4(line, schema):

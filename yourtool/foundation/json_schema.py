@@ -61,13 +61,15 @@ def is_object(value: object) -> TypeGuard[dict[str, Any]]:
 def map_parts(
     schema: Mapping[str, Any], rewrite: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return a schema whose properties and items are rewritten."""
+    """Return a schema whose properties, items and alternatives are rewritten."""
     mapped = dict(schema)
     if is_object(properties := schema.get("properties")):
         parts = cast("dict[str, dict[str, Any]]", properties)
         mapped["properties"] = {name: rewrite(part) for name, part in parts.items()}
     if is_object(items := schema.get("items")):
         mapped["items"] = rewrite(items)
+    if isinstance(alternatives := schema.get("anyOf"), list):
+        mapped["anyOf"] = [*map(rewrite, cast("list[dict[str, Any]]", alternatives))]
     return mapped
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from yourtool.foundation.json_schema import map_parts
+from yourtool.foundation.json_schema import map_parts, resolve_schema
 from yourtool.foundation.suggestions import find_closest
 
 _MAX_FIELDS = 20
@@ -61,7 +61,10 @@ _TYPES: dict[str, Callable[[object], bool]] = {
     "null": lambda value: value is None,
 }
 
-_KEYWORDS: dict[str, tuple[str, Callable[[object], bool]]] = {
+Keywords: TypeAlias = Mapping[str, tuple[str, Callable[[object], bool]]]
+"""What each keyword must be, and the test for it."""
+
+_KEYWORDS: Keywords = {
     "type": (
         f"must be one of {', '.join(_TYPES)}",
         lambda value: isinstance(value, str) and value in _TYPES,
@@ -89,13 +92,48 @@ _KEYWORDS: dict[str, tuple[str, Callable[[object], bool]]] = {
 }
 
 
-def subset_problems(schema: object, path: str = "$") -> list[str]:
+_REPLY_KEYWORDS: Keywords = {
+    **_KEYWORDS,
+    "anyOf": ("must be a list of schemas", lambda value: isinstance(value, list) and value != []),
+    "exclusiveMinimum": ("must be a number", _is_number),
+    "exclusiveMaximum": ("must be a number", _is_number),
+}
+"""The keywords of a reply, which is validated here: other programs write more than we do."""
+
+
+def read_reply_schema(schema: object) -> tuple[dict[str, Any], list[str]]:
+    """Return the schema of a reply with its references inlined, and what is not supported in it."""
+    resolved = resolve_schema(schema)
+    simple = _simplify(resolved.schema)
+    problems = [*resolved.losses]
+    return simple, problems or subset_problems(simple, known=_REPLY_KEYWORDS)
+
+
+def _simplify(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with `anyOf` for a list of types, and without an `allOf` of one schema."""
+    mapped = map_parts(schema, _simplify)
+    match mapped:
+        case {"allOf": [{**only}], **rest} if not only.keys() & rest.keys():
+            return {**rest, **_simplify(only)}
+        case {"type": [*names], **rest} if len(names) > 1:
+            return {"anyOf": [{**rest, "type": name} for name in names]}
+        case {"type": [name], **rest}:
+            return {**rest, "type": name}
+        case _:
+            return mapped
+
+
+def subset_problems(
+    schema: object,
+    path: str = "$",
+    known: Keywords = _KEYWORDS,
+) -> list[str]:
     """Return the parts of `schema` outside the subset, each as `JSON path: problem`."""
     if not isinstance(schema, dict):
         return [f"{path}: must be an object"]
     problems: list[str] = []
     for keyword, value in cast("dict[str, Any]", schema).items():
-        if (rule := _KEYWORDS.get(keyword)) is None:
+        if (rule := known.get(keyword)) is None:
             problems.append(f"{path}.{keyword}: `{keyword}` is not supported")
             continue
         requirement, is_valid = rule
@@ -103,9 +141,12 @@ def subset_problems(schema: object, path: str = "$") -> list[str]:
             problems.append(f"{path}.{keyword}: {requirement}")
         elif keyword == "properties":
             for name, part in value.items():
-                problems += subset_problems(part, f"{path}.properties.{name}")
+                problems += subset_problems(part, f"{path}.properties.{name}", known)
         elif keyword == "items":
-            problems += subset_problems(value, f"{path}.items")
+            problems += subset_problems(value, f"{path}.items", known)
+        elif keyword == "anyOf":
+            for at, part in enumerate(value):
+                problems += subset_problems(part, f"{path}.anyOf[{at}]", known)
     if path == "$" and cast("dict[str, Any]", schema).get("type") != "object":
         problems.append("$.type: the root must be an `object`")
     return problems

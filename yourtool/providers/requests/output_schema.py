@@ -13,7 +13,16 @@ from yourtool.messages.blocks import canonical_json
 SCHEMA_NAME = "reply"
 """The name of the schema in APIs that require one."""
 BASIC_KEYWORDS = frozenset(
-    {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
+    {
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "enum",
+        "anyOf",
+        "description",
+    }
 )
 """The keywords that every API supports."""
 _OPENAI_KEYWORDS = BASIC_KEYWORDS | {
@@ -62,7 +71,8 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
     https://platform.openai.com/docs/guides/structured-outputs
     """
     properties = schema.get("properties", {})
-    parts = [*properties.values(), *([schema["items"]] if "items" in schema else [])]
+    parts = [*properties.values(), *schema.get("anyOf", ())]
+    parts += [schema["items"]] if "items" in schema else []
     if _is_object(schema) and (
         schema.get("additionalProperties") is not False
         or properties.keys() - set(schema.get("required", ()))

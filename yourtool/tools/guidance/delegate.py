@@ -12,7 +12,7 @@ from yourtool.foundation.text import storable_json
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools import validation
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.schema import subset_problems
+from yourtool.tools.schema import read_reply_schema
 
 DELEGATE = "delegate"
 """The name of the tool."""
@@ -90,10 +90,7 @@ async def report_missing(args: ReportMissing, context: ToolContext) -> ToolOutpu
 
 def require_valid_schema(args: Delegate) -> None:
     """Raise a `ToolError` if the schema of the report has something that is not checked."""
-    try:
-        problems = subset_problems(args.output_schema)
-    except RecursionError:
-        problems = ["$: nested too deeply"]
+    _, problems = read_reply_schema(args.output_schema)
     if args.output_schema and problems:
         raise ToolError(
             f"No worker was started: `output_schema` is not supported: {'; '.join(problems[:3])}."
