@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +120,46 @@ def test_limit_of_open_files_gives_a_result_or_one_line(start, files):
     assert "Traceback" not in done.stderr
     if files > 8:  # with fewer, the program cannot be loaded
         assert json.loads(done.stdout)["type"] == "result"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_silent_input_that_stays_open_is_left_after_a_prompt_and_named(start, kind):
+    pair = [each.detach() for each in socket.socketpair()]
+    ends = pair if kind == "socket" else os.pipe()
+    done = start("-p", "go", stdin=ends[0], stdout=subprocess.PIPE)
+    for each in {*pair, *ends}:
+        os.close(each)
+    assert done.returncode == 0 and done.stdout.startswith("One.")
+    assert "standard input is open, and nothing came for 3 s; going on without it" in done.stderr
+
+
+def test_input_that_has_begun_is_read_to_its_end_however_slow(start):
+    reading, writing = os.pipe()
+    script = "import sys, time; print('a', flush=True); time.sleep(4); print('b')"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=writing):
+        os.close(writing)
+        done = start("-p", "go", "--output-format", "stream-json", stdin=reading, stdout=-1)
+        os.close(reading)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"go\\n\\na\\nb\\n"' in done.stdout
+
+
+def test_input_without_a_prompt_beside_it_is_waited_for(start):
+    reading, writing = os.pipe()
+    script = "import time; time.sleep(4); print('hello')"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=writing):
+        os.close(writing)
+        done = start("-p", stdin=reading, stdout=subprocess.PIPE)
+        os.close(reading)
+    assert done.returncode == 0 and done.stdout.startswith("One.")
+    assert "waiting for the prompt" in done.stderr
+
+
+def test_input_that_is_open_for_writing_only_is_an_error_with_a_way_out(start, tmp_path):
+    with (tmp_path / "out").open("w") as file:
+        done = start("-p", "go", stdin=file, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        "standard input cannot be read: Bad file descriptor; `</dev/null` replaces it"
+        in done.stderr
+    )

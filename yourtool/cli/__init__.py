@@ -12,6 +12,7 @@ import errno
 import gc
 import logging
 import os
+import select
 import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -38,6 +39,8 @@ _log = logging.getLogger(__name__)
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _FPS_VARIABLE = "TEXTUAL_FPS"
 """Textual's maximum frame rate: https://textual.textualize.io/api/constants/"""
+_SILENT_SECONDS = 3.0
+"""Time after which nobody seems to write to standard input."""
 _SWITCH_SECONDS = 0.0005
 """How long a thread that computes delays the event loop after each system call; usually 5 ms. A
 library that a thread imports would otherwise stop the keys."""
@@ -130,7 +133,8 @@ def _import_command(name: str) -> Any:
 
 
 def _run_headless(arguments: Arguments, prompt: str, paths: Paths) -> int:
-    full_prompt = "\n\n".join(part for part in (prompt, _read_standard_input()) if part.strip())
+    given = _read_standard_input(waits=not prompt.strip())
+    full_prompt = "\n\n".join(part for part in (prompt, given) if part.strip())
     headless = import_module("yourtool.headless")
     _enable_gc()
     task = headless.Task(
@@ -142,10 +146,22 @@ def _run_headless(arguments: Arguments, prompt: str, paths: Paths) -> int:
     return headless.run(paths, build_run_options(arguments, interactive=False), task)
 
 
-def _read_standard_input() -> str:
+def _read_standard_input(*, waits: bool) -> str:
+    """Return what standard input has; an input that stays silent is left, unless it is needed."""
     if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] - None when closed
         return ""
-    return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+    source = sys.stdin.buffer
+    if not select.select([source], [], [], _SILENT_SECONDS)[0]:
+        silent = f"standard input is open, and nothing came for {_SILENT_SECONDS:.0f} s"
+        if not waits:
+            _print_error(f"{silent}; going on without it (`-p` without a prompt waits)")
+            return ""
+        _print_error(f"{silent}; waiting for the prompt")
+    try:
+        return source.read().decode("utf-8-sig", "replace")
+    except OSError as error:
+        problem = f"standard input cannot be read: {error.strerror}; `</dev/null` replaces it"
+        raise UsageError(problem) from error
 
 
 def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None) -> int:
