@@ -16,7 +16,7 @@ from tests.trusted_folders import trust
 from yourtool.agent.history.stored_prompt import StoredPrompt
 from yourtool.agent.session.project.project_files import MAX_BYTES, read_project_files
 from yourtool.agent.session.system_prompt import system_messages
-from yourtool.events.deltas import ToolUseEnd
+from yourtool.events.deltas import Notice, ToolUseEnd
 from yourtool.events.model_calls import LlmCallStarted
 from yourtool.foundation.masking import Mask
 from yourtool.messages.invariants import validate_message
@@ -192,7 +192,7 @@ def test_directories_above_the_repository_are_not_read(tmp_path):
 def test_huge_or_undecodable_file_is_truncated_with_a_notice(tmp_path):
     (tmp_path / "AGENTS.md").write_bytes(b"\xff\0" + b"x" * MAX_BYTES)
     text = trusted_prompt(tmp_path)
-    assert f"[cut at {MAX_BYTES} bytes]" in text
+    assert f"[cut after line 1, at {MAX_BYTES} bytes]" in text
     assert "\0" not in text
 
 
@@ -353,3 +353,18 @@ async def test_git_is_asked_as_the_trust_at_the_first_message_allows(bench, repo
     await play(session.send("go"))
     assert ("trunk" in stable_texts(adapter)[0]) == trusted
     await session.close()
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+async def test_instructions_over_the_limit_are_named_once(bench, interactive):
+    (bench.workspace / "AGENTS.md").write_text("rule\n" * 9_000)
+    trust(bench.workspace)
+    adapter = Checked(Scripted([says("fin"), says("fin")]))
+    session = await bench.session(adapter, interactive=interactive)
+    shown = [*await play(session.send("go")), *await play(session.send("on"))]
+    await session.close()
+    [text] = [each.text for each in shown if isinstance(each, Notice)]
+    start = (
+        "Only the first 6,553 lines are used of the instructions of the project, from AGENTS.md:"
+    )
+    assert text.startswith(start)

@@ -336,7 +336,7 @@ class Session:
             else:
                 chosen = self._routes.catalogue.get(route.chosen_model)
                 turn = await self._build_turn(channel, interrupt, started.id, route, chosen)
-                await channel.emit(*turn_opening.find_notices(turn))
+                await channel.emit(*turn_opening.find_notices(turn, self._prompt))
                 await loop.run_turn(turn)
                 self.judge.start(turn)
         finally:

@@ -3,6 +3,7 @@
 A stable part that providers can cache comes first, then the moment.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import UNSET, UnsetType
@@ -13,7 +14,7 @@ from yourtool.agent.requests.prompt import (
     build_situation_text,
     build_stable_text,
 )
-from yourtool.agent.session.project.instructions import list_instructions
+from yourtool.agent.session.project.instructions import Instructions, list_instructions
 from yourtool.agent.session.project.skills import find_skills
 from yourtool.agent.session.surroundings import describe_surroundings
 from yourtool.agent.session_environment import SessionEnvironment
@@ -33,6 +34,8 @@ class SystemPrompt:
         self._session_id = session_id
         self._stored = state.system_prompt
         self._env = env
+        self.problems: tuple[str, ...] = ()
+        """The instructions that the last prompt did not have completely, for the user."""
 
     def find_surroundings(self) -> str | UnsetType:
         """Return what is new about the workspace, at the start of a session; blocks."""
@@ -58,7 +61,11 @@ class SystemPrompt:
         """Return the part that is the same in every turn, until instructions change; blocks."""
         env, around = self._env, self._stored.surroundings
         root, mask, lists_skills = env.place.workspace.root, env.place.mask(), not env.is_worker
-        return build_stable_message(root, self._session_id, around, mask, lists_skills=lists_skills)
+        instructions = list_instructions(root)
+        self.problems = tuple(each.problem for each in instructions if each.problem)
+        return build_stable_message(
+            root, self._session_id, around, mask, instructions, lists_skills=lists_skills
+        )
 
     def build_situation(self, mode: Mode, memory: str = "") -> Message:
         """Return the part about the moment of a request, with the text of the memory."""
@@ -88,17 +95,18 @@ def build_stable_message(
     session_id: str,
     surroundings: str,
     mask: Mask = NO_KEYS,
+    instructions: Sequence[Instructions] | None = None,
     *,
     lists_skills: bool = True,
 ) -> Message:
     """Return the part that is the same in every turn, until an instruction file changes; blocks.
 
-    `mask` replaces keys, because the text is stored and sent. `lists_skills`: whether the session
-    can load skills.
+    `mask` replaces keys, because the text is stored and sent. `instructions`: None reads them.
+    `lists_skills`: whether the session can load skills.
     """
-    instructions = ((each.source, each.text) for each in list_instructions(workspace))
+    found = list_instructions(workspace) if instructions is None else instructions
     skills = find_skills(workspace).index() if lists_skills else ""
-    text = build_stable_text(surroundings, instructions, skills)
+    text = build_stable_text(surroundings, ((each.source, each.text) for each in found), skills)
     return _build_message("system-0", session_id, mask.text(text))
 
 

@@ -109,12 +109,12 @@ async def end(route: RouteDecided, routes: Routes, channel: Channel, interrupt: 
     await channel.emit(ended, parent=route.id)
 
 
-def find_notices(turn: Turn) -> list[Notice]:
+def find_notices(turn: Turn, prompt: SystemPrompt) -> list[Notice]:
     """Return what limits the model of a turn, and a better one, each once per session."""
     adjusted = describe_effort_change(turn.model, turn.means.effort)
     advice = None if turn.state.last_route is None else describe_advice(turn.state.last_route)
     missing = turn.env.routes.missing_tools_notice(turn.model)
-    return turn.env.user.new_notices(adjusted, missing, advice)
+    return turn.env.user.new_notices(adjusted, missing, advice, *prompt.problems)
 
 
 def check_steering(

@@ -100,6 +100,7 @@ def test_nearest_instructions_remain_when_all_together_are_too_long(tmp_path, ho
     found = list_instructions(inner)
     assert [each.size > 0 for each in found] == [False, True, True]
     assert "[omitted: all instructions together" in found[0].text
+    assert "are not used: all together have more than 65,536 bytes" in found[0].problem
     assert sum(each.size for each in found) <= MAX_TOTAL_BYTES
 
 
@@ -107,11 +108,12 @@ def test_nearest_instructions_remain_when_all_together_are_too_long(tmp_path, ho
 @pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md"])
 def test_instructions_of_the_user_have_a_limit_and_the_first_file_counts(tmp_path, home, name):
     (home / "CLAUDE.md").write_text("second")
-    (home / name).write_text("x" * (MAX_BYTES + 9))
+    (home / name).write_text("x" * (MAX_BYTES - 9) + "\nand a line that is cut")
     [found] = list_instructions(tmp_path)
     assert found.source == f"the user, from {home / name}"
-    assert found.text == "x" * MAX_BYTES + f"\n[cut at {MAX_BYTES} bytes]"
-    assert found.size == MAX_BYTES
+    assert found.text == "x" * (MAX_BYTES - 9) + f"\n[cut after line 1, at {MAX_BYTES} bytes]"
+    assert found.size == MAX_BYTES - 9
+    assert "Only the first 1 lines are used of the instructions of the user" in found.problem
     (home / name).write_text("\ufefffirst\n")
     assert [each.text for each in list_instructions(tmp_path)] == ["first"]
     (home / name).write_text(" \n")

@@ -27,6 +27,10 @@ from yourtool.paths import resolve_paths
 MAX_TOTAL_BYTES = 65_536
 """Of all instructions in the prompt, and again of all that follow results of calls."""
 _UNUSED = "`{}` not used: you have not trusted its present content; `/trust` does."
+_OMITTED = (
+    f"The instructions of {{}} are not used: all together have more than {MAX_TOTAL_BYTES:,} bytes;"
+    " shorten them."
+)
 _NO_ROOM = (
     "`{}` not used: the instructions of directories below have more than"
     f" {MAX_TOTAL_BYTES} bytes together; shorten them."
@@ -40,6 +44,8 @@ class Instructions(Struct, frozen=True):
     text: str
     size: int
     """Bytes of `text`, without the note that it is truncated."""
+    problem: str = ""
+    """What the model does not get, for the user."""
 
 
 def list_instructions(workspace: Path) -> list[Instructions]:
@@ -59,9 +65,15 @@ def _to_instructions(file: ProjectFile) -> Instructions:
 
 
 def _build(source: str, text: str, *, is_cut: bool) -> Instructions:
-    text = text.strip()
-    note = f"\n[cut at {MAX_BYTES} bytes]" * is_cut
-    return Instructions(source, f"{text}{note}", len(text.encode()))
+    if not is_cut:
+        text = text.strip()
+        return Instructions(source, text, len(text.encode()))
+    text = (text[: text.rfind("\n") + 1] or text).rstrip()
+    lines = text.count("\n") + 1
+    problem = f"Only the first {lines:,} lines are used of the instructions of {source}:"
+    problem += f" they have more than {MAX_BYTES:,} bytes; shorten them."
+    note = f"\n[cut after line {lines}, at {MAX_BYTES} bytes]"
+    return Instructions(source, f"{text}{note}", len(text.encode()), problem)
 
 
 def _limit(found: Sequence[Instructions]) -> list[Instructions]:
@@ -70,7 +82,7 @@ def _limit(found: Sequence[Instructions]) -> list[Instructions]:
     for each in reversed(found):
         if each.size > room:
             note = f"[omitted: all instructions together have more than {MAX_TOTAL_BYTES} bytes]"
-            kept.append(replace(each, text=note, size=0))
+            kept.append(replace(each, text=note, size=0, problem=_OMITTED.format(each.source)))
             continue
         room -= each.size
         kept.append(each)
@@ -110,6 +122,7 @@ class FolderInstructions:
                     unused.append(_NO_ROOM.format(file.name))
                     continue
                 given[file.name] = each.size
+                unused += [each.problem] if each.problem else []
                 notes.append(f"{FOLDER_INSTRUCTIONS}{file.name}`]\n{each.text}")
         return notes, unused
 
