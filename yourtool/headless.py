@@ -24,6 +24,7 @@ from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.money.budgets import describe_warning
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.known_secrets import build_mask
+from yourtool.agent.session.moved_sessions import describe_no_session
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.turn_means import import_turn
 from yourtool.effects import Confirmation, Decision, Verdict
@@ -357,7 +358,7 @@ async def _find_session_id(runtime: Runtime, prefix: str) -> str:
         return await resolve_id(runtime.store, prefix)
     workspace = runtime.options.workspace
     if (last := await runtime.find_last_session()) is None:
-        raise UsageError(f"`{workspace}` has no session to continue.")
+        raise UsageError(await describe_no_session(runtime.store, workspace))
     return last
 
 

@@ -2,12 +2,22 @@
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from yourtool.cli import main
 from yourtool.paths import resolve_paths
 from yourtool.settings.config import config_file
+
+_READY = os.open(os.devnull, os.O_RDONLY)
+
+
+class _Typed(io.BytesIO):
+    """Bytes that can be read at once."""
+
+    def fileno(self) -> int:
+        return _READY
 
 
 class CommandLine:
@@ -19,8 +29,7 @@ class CommandLine:
         self.type("")
 
     def type(self, text: str) -> None:
-        stdin = io.TextIOWrapper(io.BytesIO(text.encode()))
-        self._monkeypatch.setattr("sys.stdin", stdin)
+        self._monkeypatch.setattr("sys.stdin", io.TextIOWrapper(_Typed(text.encode())))
 
     def script(self, *replies: list[dict[str, Any]]) -> None:
         path = self.home / "script.json"

@@ -434,13 +434,13 @@ def test_route_handles_an_alias_mention_and_a_model_without_a_key(run, monkeypat
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     assert json.loads(run("route", "--json", "@sonnet hello")[1])["winner_index"] == 0
     lines = tmp_path / "lines"
-    lines.write_text('{"prompt": "@nobody a"}\n{"prompt": "b"}\n')
+    lines.write_text('{"prompt": "@sonet a"}\n{"prompt": "b"}\n')
     with lines.open() as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         code, out, _ = run("route", "-")
     first, second = map(json.loads, out.splitlines())
     assert code == ExitCode.USAGE
-    assert "nobody" in first["error"]
+    assert "sonet" in first["error"]
     assert second["chosen_model"].startswith("anthropic:")
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec import UNSET
+
 from yourtool import extensions
 from yourtool.agent.history.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
@@ -18,6 +20,7 @@ from yourtool.agent.routes.routing_rules import DefaultModels, RoutingRules, fin
 from yourtool.agent.routes.session_routes import Routes
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
+from yourtool.agent.session.moved_sessions import find_workspace
 from yourtool.agent.session.project.project_checks import find_checks
 from yourtool.agent.session.project.project_trust import ProjectTrust, open_trusted_gate
 from yourtool.agent.session.project.session_hooks import build_own_hooks
@@ -48,7 +51,7 @@ from yourtool.events.sessions import (
 from yourtool.foundation.amounts import Spending
 from yourtool.ids import new_session_id
 from yourtool.models import Model
-from yourtool.paths import Paths, from_stored_path, own_directories, to_stored_path
+from yourtool.paths import Paths, own_directories, to_stored_path
 from yourtool.permissions.gate import Gate
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.catalogue.agents import add_agents
@@ -213,15 +216,16 @@ class Runtime:
             tool_ids = ToolIdMap(await self.store.provider_call_ids(session_id))
             state, unread = await load_state(self.store, session_id)
             self._warnings += [describe_unread(session_id, unread)] if unread else []
-            root = workspace or from_stored_path(state.workspace_path)
+            root = workspace or find_workspace(state, self.options, self.paths)
             if not await asyncio.to_thread(os.path.isdir, root):
                 raise UsageError(
-                    f"The workspace of session `{session_id}`, `{root}`, no longer exists."
-                    " Restore the directory, or read the session with `yourtool sessions show`."
+                    f"The workspace of session `{session_id}`, `{root}`, no longer exists. If it"
+                    f" was moved, `yourtool -r {session_id} --cwd DIR` goes on in it;"
+                    " `yourtool sessions show` reads the session."
                 )
             files = await self._open_workspace(root, dirs, session_id, state.parents)
             env = await self._build_environment(session_id, files, tools, confirm, tool_ids)
-            session = await self._reopen(session_id, state, lease, env)
+            session = await self._reopen(session_id, state, lease, env, to_stored_path(root))
             if not keep_model:
                 await self._select_explicit_model(session)
             return session
@@ -230,14 +234,17 @@ class Runtime:
             raise
 
     async def _reopen(
-        self, session_id: str, state: State, lease: Lease, env: SessionEnvironment
+        self, session_id: str, state: State, lease: Lease, env: SessionEnvironment, path: str
     ) -> Session:
-        """Record that a stored session continues."""
+        """Record that a stored session continues in a directory."""
         last = state.facts[-1].id
         record = Recorder(self.store, session_id, state, self.space)
         await repair_stored(self.store, session_id, state, record)
         here = workspace_hash(env.place.workspace.root)
-        await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
+        moved = UNSET if path == state.workspace_path else path
+        await record(
+            SessionResumed(workspace_hash=here, workspace_path=moved, last_event_id_at_resume=last)
+        )
         await self._record_effort(record)
         env.spending.budgets.session_cost = state.cost_usd
         return Session(session_id, state, record, lease, env)

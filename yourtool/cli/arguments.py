@@ -113,6 +113,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     header: tuple[str, ...] = ()
     """`mcp add --header`: `NAME: VALUE`."""
     workspace: Path
+    names_workspace: bool = False
+    """Whether `--cwd` names the workspace."""
     add_dirs: tuple[Path, ...] = ()
     output_format: str = "text"
     max_turns: int | None = None
@@ -130,6 +132,7 @@ def build_run_options(arguments: Arguments, *, interactive: bool) -> RunOptions:
     """Return the options of a run, with a user or without one."""
     return RunOptions(
         workspace=arguments.workspace,
+        names_workspace=arguments.names_workspace,
         model=arguments.model,
         use_placeholders=arguments.in_words,
         mode=arguments.mode,

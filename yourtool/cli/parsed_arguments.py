@@ -77,6 +77,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         env=tuple(options.get("env", ())),
         header=tuple(options.get("header", ())),
         workspace=options["cwd"],
+        names_workspace=any(each.partition("=")[0] == "--cwd" for each in rest),
         add_dirs=tuple(options["add_dir"]),
         output_format=options["output_format"] or "text",
         max_turns=options["max_turns"],

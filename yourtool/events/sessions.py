@@ -31,7 +31,11 @@ class SessionCreated(Fact, frozen=True, kw_only=True, tag="session.created"):
 class SessionResumed(Fact, frozen=True, kw_only=True, tag="session.resumed"):
     """A stored session was opened again."""
 
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
     workspace_hash: str
+    workspace_path: str | UnsetType = UNSET
+    """The directory in which it goes on; unset: the one before."""
     last_event_id_at_resume: str | None = None
 
 

@@ -146,7 +146,8 @@ async def import_session(
         source_session_id=source,
         source_sha256=source_sha256,
     )
-    others = map(_without_invalid_digests, map(_without_source, facts[1:]))
+    others = map(_without_directory, map(_without_source, facts[1:]))
+    others = map(_without_invalid_digests, others)
     await store.append(here, *others, imported)
     return session_id
 
@@ -175,6 +176,11 @@ def _without_source(fact: AnyFact) -> AnyFact:
     """
     is_import = isinstance(fact, SessionImported | SessionExtended)
     return replace(fact, source_sha256=UNSET) if is_import else fact
+
+
+def _without_directory(fact: AnyFact) -> AnyFact:
+    """Return a fact without a directory of another machine in which the session went on."""
+    return replace(fact, workspace_path=UNSET) if isinstance(fact, SessionResumed) else fact
 
 
 def _without_invalid_digests(fact: AnyFact) -> AnyFact:

@@ -27,6 +27,7 @@ from yourtool.events.sessions import (
     SessionModelRefused,
     SessionModelSelected,
     SessionRenamed,
+    SessionResumed,
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.tree import FactTree
@@ -194,7 +195,7 @@ class State:
                 | RoutingSnapshot()
             ):
                 self._apply_routing(fact)
-            case SessionCreated(workspace_path=path):
+            case SessionCreated(workspace_path=path) | SessionResumed(workspace_path=str(path)):
                 self.workspace_path = path
             case SessionRenamed(title=title):
                 self.title = title

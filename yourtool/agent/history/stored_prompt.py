@@ -11,11 +11,11 @@ from msgspec import UNSET, UnsetType
 from yourtool.effects import ToolDefinition
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallStarted, RequestPart
-from yourtool.events.sessions import SessionForked, SessionImported
+from yourtool.events.sessions import SessionForked, SessionImported, SessionResumed
 from yourtool.events.turns import TurnStarted
 from yourtool.messages.blocks import canonical_json
 
-OF_PROMPT = frozenset({TurnStarted, SessionForked, SessionImported, LlmCallStarted})
+OF_PROMPT = frozenset({TurnStarted, SessionForked, SessionImported, SessionResumed, LlmCallStarted})
 """The facts that have something of it; no others need to be applied."""
 
 
@@ -35,7 +35,7 @@ class StoredPrompt:
         match fact:
             case TurnStarted(surroundings=str(surroundings)):
                 self.surroundings = surroundings
-            case SessionForked() | SessionImported():
+            case SessionForked() | SessionImported() | SessionResumed(workspace_path=str()):
                 self.surroundings = ""  # they can be in another directory
             case LlmCallStarted():
                 for part in (*(fact.system or ()), fact.tools):

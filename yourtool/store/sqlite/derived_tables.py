@@ -19,6 +19,7 @@ from yourtool.events.sessions import (
     SessionImported,
     SessionModelSelected,
     SessionRenamed,
+    SessionResumed,
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import RoutingPolicyChanged
@@ -52,6 +53,10 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
         case SessionModelSelected():
             connection.execute(
                 "UPDATE sessions SET active_model = ? WHERE id = ?", (fact.model, fact.session_id)
+            )
+        case SessionResumed(workspace_path=str(path)):
+            connection.execute(
+                "UPDATE sessions SET workspace_path = ? WHERE id = ?", (path, fact.session_id)
             )
         case RoutingPolicyChanged(policy=policy):
             text = None if policy is UNSET else canonical_json(policy).decode()

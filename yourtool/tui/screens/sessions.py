@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.sessions import tree as branches
 from yourtool.agent.history.retention import delete_unused_sessions
+from yourtool.agent.session.moved_sessions import describe_no_session
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.foundation.installed_files import RESTART, were_files_replaced
 from yourtool.foundation.text import printable, storable
@@ -159,7 +160,8 @@ async def open_earlier_session(
         elif continue_last:
             session_id = await runtime.find_last_session()
             if session_id is None:
-                chat.note("info", "No earlier session in this directory; started a new one.")
+                missing = await describe_no_session(runtime.store, runtime.options.workspace)
+                chat.note("info", f"{missing} Started a new one.")
         if not session_id:
             return None, None, None
         pages = StoredPages(chat, runtime, session_id)
