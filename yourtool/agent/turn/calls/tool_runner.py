@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from itertools import islice
 
 from msgspec.structs import replace
@@ -135,14 +135,13 @@ class ToolRunner:
 
     async def _admit_or_refuse(self, call: ToolCall) -> DecidedCall | None:
         """Return a call that may run; None: it has a result, or the turn was stopped."""
-        try:
-            return await admit(call, self._turn)
-        except ToolError as refusal:
-            self._pending.remove(call)
-            await self._checks.finish_refused(call)
-            await self._fail(call, refusal.failure, str(refusal))
-        except Interrupted:
-            pass
+        with suppress(Interrupted):
+            try:
+                return await admit(call, self._turn)
+            except ToolError as refusal:
+                self._pending.remove(call)
+                await self._checks.finish_refused(call)
+                await self._fail(call, refusal.failure, str(refusal))
         return None
 
     async def _run_admitted(self) -> None:
@@ -170,8 +169,8 @@ class ToolRunner:
 
     def _can_start(self) -> bool:
         """Return whether the next call need not wait for the end of those that run."""
-        together = (self._admitted[0], *(each.decided for each in self._running.values()))
-        return len(together) == 1 or all(map(runs_beside_others, together))
+        running = [each.decided for each in self._running.values()]
+        return not running or all(map(runs_beside_others, (self._admitted[0], *running)))
 
     async def _start(self, decided: DecidedCall) -> None:
         """Start a call after a safety copy of what it discards; it fails without one.
