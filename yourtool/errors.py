@@ -85,6 +85,8 @@ class ErrorCode(StrEnum):
     OVERFLOW = "overflow"
     STALLED = "stalled"
     """The provider stopped responding, and the timeout expired."""
+    OVERLOADED = "overloaded"
+    """The provider has too much to do; a longer wait helps."""
     CONTENT_FILTER = "content_filter"
     """The provider refuses the content of the prompt."""
 

@@ -159,7 +159,7 @@ class User:
         return answer if isinstance(answer, Decision) else answer(confirmation)
 
 
-NO_RULES, LIMITS, NO_KEYS = RuleSet(), Limits(), Mask()
+NO_RULES, LIMITS, NO_KEYS = RuleSet(), Limits(max_retries=0), Mask()
 NO_SETTINGS: Mapping[str, Any] = {}
 BUILT_IN = default_toolbox()
 """Of all sessions: what the dialects made of its schemas is remembered by their identity."""

@@ -11,6 +11,7 @@ from yourtool.errors import (
     AdapterError,
     AuthError,
     ContextOverflowError,
+    ErrorCode,
     InvalidRequestError,
     NetworkError,
     OtherAdapterError,
@@ -145,6 +146,12 @@ def test_jitter_is_at_most_a_quarter_and_never_exceeds_the_maximum(failures, jit
     delay = RetryPolicy().delay(failures, ServerError("x"), lambda: jitter)
     backoff = min(2 ** (failures - 1), 30)
     assert backoff * 0.75 <= delay <= min(backoff * 1.25, 30)
+
+
+def test_delays_are_longer_while_the_provider_is_overloaded():
+    error = RateLimitError("busy", status=529, code=ErrorCode.OVERLOADED)
+    delays = [RetryPolicy().delay(failures, error, lambda: 0) for failures in (1, 2, 3)]
+    assert delays == [5, 10, 20]
 
 
 @pytest.mark.parametrize("kind", [RateLimitError, ServerError])

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from msgspec import Struct
 
 from yourtool.effects import ToolDefinition
-from yourtool.errors import AdapterError
+from yourtool.errors import AdapterError, ErrorCode
 from yourtool.events.deltas import (
     AttemptFailed,
     MessageComplete,
@@ -47,6 +47,8 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
 
     max_retries: int = 2
     first_delay: float = 1
+    overloaded_delay: float = 5
+    """The first delay if the provider has too much to do."""
     max_delay: float = 30
     jitter: float = 0.25
     """Fraction of the delay, in both directions."""
@@ -57,7 +59,9 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
 
     def delay(self, failures: int, error: AdapterError, jitter: Callable[[], float]) -> float:
         """Return the delay after a number of failures; `jitter` returns -1 to 1."""
-        backoff = min(self.first_delay * 2 ** (failures - 1), self.max_delay)
+        is_overloaded = error.code is ErrorCode.OVERLOADED
+        first = self.overloaded_delay if is_overloaded else self.first_delay
+        backoff = min(first * 2 ** (failures - 1), self.max_delay)
         backoff = min(backoff * (1 + self.jitter * jitter()), self.max_delay)
         return max(backoff, error.retry_after or 0)
 

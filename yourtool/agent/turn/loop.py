@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import partial
 
 from yourtool.agent.turn.agents import abandon_agent, settle_agent
+from yourtool.agent.turn.broken_replies import wait_to_repeat
 from yourtool.agent.turn.calls import tool_runner
 from yourtool.agent.turn.compaction import make_room_before_request, make_shorter
 from yourtool.agent.turn.hand_over import report_hand_over
@@ -84,10 +85,11 @@ async def _run_steps(turn: Turn) -> None:
         end = await ModelCall(turn).run()
         if isinstance(end, LlmCallFailed):
             blocks = ()
-            if not await make_shorter(turn, end):
+            if not (await make_shorter(turn, end) or await wait_to_repeat(turn, end)):
                 return
             continue
         blocks, turn.recovery.compacted = end.message.tool_uses, 0
+        turn.recovery.broken = 0
         if (
             not blocks
             and turn.reply.stop_reason is not StopReason.PAUSE_TURN

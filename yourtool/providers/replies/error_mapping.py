@@ -90,6 +90,8 @@ _RETRY_HINT = re.compile(
     r"(?:try again|retry) in ((?:\d{1,9}(?:\.\d{1,9})?(?:ms|[dhms]))+)", re.IGNORECASE
 )
 """Matches a wait that only the message contains."""
+_OVERLOADED = 529
+"""The status with which Anthropic refuses while it has too much to do."""
 _CONTENT_FILTER_CODES = frozenset(
     {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
 )
@@ -230,7 +232,7 @@ def _classify(number: int, report: _ErrorBody) -> type[AdapterError]:
         return AuthError
     if number == HTTPStatus.PAYMENT_REQUIRED:
         return InvalidRequestError
-    if number in (429, 529) or codes & _RATE_LIMIT_CODES:
+    if number in (429, _OVERLOADED) or codes & _RATE_LIMIT_CODES:
         return RateLimitError
     if number == 413 or codes & _OVERFLOW_CODES:
         return ContextOverflowError
@@ -255,6 +257,8 @@ def _find_code(number: int, report: _ErrorBody) -> ErrorCode | None:
     is_unpaid = report.codes & _BILLING_CODES or _BILLING_MESSAGE.search(report.message)
     if number == HTTPStatus.PAYMENT_REQUIRED or is_unpaid:
         return ErrorCode.BILLING
+    if number == _OVERLOADED or "overloaded_error" in report.codes:
+        return ErrorCode.OVERLOADED
     return ErrorCode.CONTENT_FILTER if report.codes & _CONTENT_FILTER_CODES else None
 
 

@@ -36,6 +36,7 @@ _HEADS: dict[str, str] = {
 _CODE_HEADS: dict[str, str] = {
     ErrorCode.BILLING: "No credit or quota left",
     ErrorCode.STALLED: "The provider stopped responding",
+    ErrorCode.OVERLOADED: "The provider has too much to do",
     ErrorCode.CONTENT_FILTER: "The provider refused to process this prompt",
 }
 
