@@ -12,8 +12,9 @@ from yourtool.events.facts import Actor, Fact, Sensitivity
 
 RoomReason: TypeAlias = Literal["user", "threshold", "overflow"]
 """Why a conversation was shortened: the user asked, it was long, or a provider rejected it."""
-Override: TypeAlias = Literal["pinned", "truncated", "omitted", "none"]
-"""What requests have of a message: always all of it, its start and its end, nothing, the usual."""
+Override: TypeAlias = Literal["pinned", "truncated", "without_media", "omitted", "none"]
+"""What requests have of a message: always all of it, its start and its end, all but its
+attachments, nothing, the usual."""
 
 
 class LeftOut(Struct, frozen=True):
@@ -62,7 +63,10 @@ class ContextCompacted(Fact, frozen=True, kw_only=True, tag="context.compacted")
 
 
 class ContextOverridden(Fact, frozen=True, kw_only=True, tag="context.overridden"):
-    """The user chose what requests have of one message, which the session stores as it was."""
+    """What requests have of one message, which the session stores as it was.
+
+    The user chose it, or a provider refused the rest.
+    """
 
     actor: ClassVar[Actor] = Actor.USER
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
@@ -71,7 +75,8 @@ class ContextOverridden(Fact, frozen=True, kw_only=True, tag="context.overridden
     """Id of the message."""
     override: Override
     text: str = ""
-    """The text of a truncated message; empty: the start and the end of what is stored."""
+    """The text of a truncated or omitted message; empty: the start and the end of what is stored,
+    or that the user removed it. Without media: the kinds that are omitted, with spaces."""
 
 
 class ContextHandedOver(Fact, frozen=True, kw_only=True, tag="context.handed_over"):

@@ -41,7 +41,7 @@ _VERBS: dict[str, Override] = {
     "omit": "omitted",
     "reset": "none",
 }
-_MARKS = {"pinned": "+", "truncated": "~", "omitted": "-", "none": ""}
+_MARKS = {"pinned": "+", "truncated": "~", "without_media": "~", "omitted": "-", "none": ""}
 _FIXED = ("system prompt", "instructions", "skills", "memory", "tools")
 """The parts that do not belong to the conversation."""
 _MAX_TITLE, _MAX_REASON = 38, 32

@@ -14,6 +14,7 @@ from yourtool.messages.blocks import ContentBlock, MediaBlock, TextBlock, ToolRe
 from yourtool.messages.message import Message, ReplyMessage, Role
 
 OMITTED_OUTPUT = "(The user removed the output of this call from the conversation.)"
+REFUSED_MEDIA = TextBlock("(An attachment was left out here: a provider refused it.)")
 START_CHARACTERS, END_CHARACTERS = 600, 300
 """Of each text of a truncated message."""
 
@@ -47,6 +48,13 @@ class Overrides:
         fact = self._facts.get(message_id)
         return "none" if fact is None else fact.override
 
+    def find_omitted_kinds(self, message_id: str) -> frozenset[str]:
+        """Return the kinds of attachments, such as `image`, that requests omit of a message."""
+        fact = self._facts.get(message_id)
+        if fact is None or fact.override != "without_media":
+            return frozenset()
+        return frozenset(fact.text.split())
+
     def use(self, messages: Sequence[Message]) -> list[Message]:
         """Return what requests have in place of messages."""
         if len(self._facts) == len(self.pinned):
@@ -69,14 +77,27 @@ class Overrides:
         return found
 
     def _shorten(self, message: Message, *, is_omitted: bool = False) -> Message:
-        if not is_omitted and self.find(message.id) != "truncated":
+        override = self.find(message.id)
+        if not is_omitted and override not in ("truncated", "without_media"):
             return message
         source, short = self._shortened.get(message.id, (None, message))
         if source is not message:
-            text = OMITTED_OUTPUT if is_omitted else self._facts[message.id].text
-            short = _replace_texts(message, text)
+            text = self._facts[message.id].text or OMITTED_OUTPUT * is_omitted
+            kinds = self.find_omitted_kinds(message.id)
+            short = _without_media(message, kinds) if kinds else _replace_texts(message, text)
             self._shortened[message.id] = message, short
         return short
+
+
+def get_kind(block: ContentBlock) -> str:
+    """Return the kind of an attachment, such as `image`; empty for other blocks."""
+    return str(type(block).__struct_config__.tag) if isinstance(block, MediaBlock) else ""
+
+
+def find_kinds(message: Message) -> frozenset[str]:
+    """Return the kinds of the attachments of a message, also in the result of a call."""
+    content = message.content if message.result is None else message.result.content
+    return frozenset(map(get_kind, content)) - {""}
 
 
 def find_steps(messages: Sequence[Message], wanted: frozenset[str]) -> set[str]:
@@ -114,6 +135,17 @@ def _replace_texts(message: Message, text: str) -> Message:
     if isinstance(short, ReplyMessage):
         short = replace(short, metadata=replace(short.metadata, model=None, provider_raw=None))
     return short
+
+
+def _without_media(message: Message, kinds: frozenset[str]) -> Message:
+    """Return a message that has a note in place of its attachments of these kinds."""
+
+    def replaced(content: Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
+        return tuple(REFUSED_MEDIA if get_kind(each) in kinds else each for each in content)
+
+    if (result := message.result) is not None:
+        return replace(message, content=(replace(result, content=replaced(result.content)),))
+    return replace(message, content=replaced(message.content))
 
 
 def _replace_blocks(

@@ -21,6 +21,7 @@ from yourtool.providers.estimate import estimate_tokens
 _CHOICES = {
     "pinned": "you pinned it",
     "truncated": "you shortened it",
+    "without_media": "a provider refused its attachments",
     "omitted": "not sent: you omitted it",
 }
 

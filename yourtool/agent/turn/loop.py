@@ -25,6 +25,7 @@ from yourtool.agent.turn.limits import (
     find_warnings,
 )
 from yourtool.agent.turn.model_call import ModelCall
+from yourtool.agent.turn.refused_content import set_aside_refused
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import record_steering
 from yourtool.events.deltas import Notice
@@ -61,6 +62,15 @@ async def run_turn(turn: Turn) -> None:
     await turn.emit(turn.counts.build_completed(turn.reply.stop_reason))
 
 
+async def _can_try_again(turn: Turn, failure: LlmCallFailed) -> bool:
+    """Return whether another request can succeed, after what has to be done before it."""
+    return (
+        await set_aside_refused(turn, failure)
+        or await make_shorter(turn, failure)
+        or await wait_to_repeat(turn, failure)
+    )
+
+
 async def _run_steps(turn: Turn) -> None:
     blocks: Sequence[ToolUseBlock] = ()
     if (report := await report_hand_over(turn)) is not None:
@@ -85,7 +95,7 @@ async def _run_steps(turn: Turn) -> None:
         end = await ModelCall(turn).run()
         if isinstance(end, LlmCallFailed):
             blocks = ()
-            if not (await make_shorter(turn, end) or await wait_to_repeat(turn, end)):
+            if not await _can_try_again(turn, end):
                 return
             continue
         blocks, turn.recovery.compacted = end.message.tool_uses, 0

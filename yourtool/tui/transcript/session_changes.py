@@ -116,6 +116,7 @@ _REACHES = {
 _OVERRIDES = {
     "pinned": "Pinned a message: no summary replaces it",
     "truncated": "Requests have only the start and the end of a message from here on",
+    "without_media": "Requests omit the attachments of a message from here on",
     "omitted": "Requests omit a message from here on",
     "none": "Requests have a message as usual from here on",
 }
