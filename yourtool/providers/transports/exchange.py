@@ -20,15 +20,13 @@ from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerEr
 from yourtool.foundation.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.providers.base import WireResponse
 from yourtool.providers.json_access import decode
-from yourtool.providers.transports import certificates
+from yourtool.providers.transports import certificates, proxies
 from yourtool.providers.urls import host_of, is_loopback
 
 MAX_RESPONSE_BYTES = 16 * 2**20
 """Limit for bodies that are not streamed: model lists."""
 MAX_ERROR_BYTES = 2**20
 """Limit for the body of an error, which the client of a vendor parses on the event loop."""
-
-_PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
 class Timeouts(Struct, frozen=True):
@@ -117,12 +115,13 @@ class ClientTransport(ABC):
                 verify=context,
             )
         except (ValueError, httpx2.InvalidURL) as error:  # its text can have a password
-            names = [f"`{name}`" for name in os.environ if name.lower() in _PROXY_VARIABLES]
+            names = [f"`{name}`" for name in os.environ if name.lower() in proxies.VARIABLES]
             raise self.unreachable(f"a proxy is not valid; correct {', '.join(names)}") from error
 
     def unreachable(self, reason: str) -> NetworkError:
         """Return the error for a response that did not arrive."""
-        return NetworkError(f"`{self._host}` could not be reached: {reason}")
+        route = proxies.describe_route(self._base_url)
+        return NetworkError(f"`{self._host}` could not be reached{route}: {reason}")
 
     def body_error(self, error: Exception) -> NetworkError | OtherAdapterError:
         """Return the error for a body that is not complete, or cannot be decompressed."""
