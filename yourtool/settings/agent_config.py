@@ -11,7 +11,7 @@ class Limits(Struct, frozen=True):
 
     max_requests_per_turn: Annotated[
         int, Meta(ge=1, description="Model requests in one turn before it pauses and asks you.")
-    ] = 50
+    ] = 200
     max_cost_per_turn_usd: Annotated[
         Decimal, Meta(description="US dollars in one turn before it pauses and asks you.")
     ] = Decimal("5")
