@@ -581,6 +581,12 @@ def test_failure_before_a_successful_retry_is_one_line(session):
     assert not any("Retrying" in row for row in rows)
 
 
+def test_stop_before_a_retry_shows_the_advice_again(session):
+    rows = build_rows(session.turn_start(), session.failed_request(), WAITING, session.turn_stop())
+    assert not any("Retrying" in row for row in rows)
+    assert any("Ctrl+T retries." in row for row in rows)
+
+
 def test_input_that_no_model_accepts_is_reported_once(session):
     notices = [Notice(level="error", text=text) for text in ("No model can", "Configured: x")]
     events = session.turn_start(), session.no_route()

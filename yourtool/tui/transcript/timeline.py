@@ -385,6 +385,9 @@ class Timeline:
     def _end_turn(self, event: TurnCompleted | TurnCancelled) -> None:
         cancelled = isinstance(event, TurnCancelled)
         self._end_message(cancelled=cancelled)
+        if self._failure is not None and self._failure.is_waiting:
+            self._failure.cancel_retry()
+            self.changed_items.add(self._failure)
         for card in self._cards.values():
             if card.is_open:
                 card.finish("cancelled", "", None, {})
