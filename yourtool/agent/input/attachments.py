@@ -31,6 +31,7 @@ from yourtool.providers.media_types import (
     orientation,
     sniff,
 )
+from yourtool.tools.workspace.encoding import detect_encoding
 
 MAX_TEXT_BYTES = 2**18
 """Largest text document, in bytes; tools can read larger ones in pieces."""
@@ -156,17 +157,13 @@ def _build_base64_source(content: bytes) -> ImageSource:
 
 
 def _decode_text(content: bytes, name: str) -> str:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
+    if (encoding := detect_encoding(content[:MAX_TEXT_BYTES])) is None:
         raise UsageError(
             f"`{name}` cannot be attached. Supported are images (PNG, JPEG, GIF, WebP), audio (WAV,"
             " MP3, Ogg, FLAC), PDFs and text documents"
         )
     _check_size(name, content, MAX_TEXT_BYTES)
-    return storable(text)
+    return storable(encoding.show(content))
 
 
 def _type_mismatch_notice(name: str, kind: str | None) -> str:

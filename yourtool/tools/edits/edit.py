@@ -55,10 +55,9 @@ async def _preview_edit(args: EditFile, context: ToolContext) -> Preview:
 
 def _preview_change(args: EditFile, context: ToolContext) -> Preview:
     change = _compute_edit(args, context)
-    encoding = detect_encoding(change.before or b"")
-    if encoding is None or not change.before:
+    if change.encoding is None or not change.before:
         return change.preview(None, context.workspace.root)
-    old = to_lf(encoding.decode(change.before))
+    old = to_lf(change.encoding.decode(change.before))
 
     def build_input(text: str) -> dict[str, Any]:
         return {"path": args.path, "edits": [{"old": old, "new": text}]}
@@ -93,12 +92,16 @@ def _build_output(change: FileChange) -> ToolOutput:
 
 
 def _compute_write(args: WriteFile, context: ToolContext) -> FileChange:
-    before, encoding, text = read_current(args.path, context), Encoding(), args.content
-    if before and (found := detect_encoding(before)):
-        encoding, text = found, found.with_line_endings(text)
-        if found.decode(before).endswith("\n") and text and not text.endswith("\n"):
-            text += found.newline
-    return build_change(args.path, before, encode(args.path, encoding, text), context)
+    before, text = read_current(args.path, context), args.content
+    encoding = detect_encoding(before or b"")
+    if not before or encoding is None:
+        after = encode(args.path, Encoding(), text)
+        return build_change(args.path, before, after, encoding, context)
+    text, old = encoding.with_line_endings(text), encoding.decode(before)
+    if old.endswith("\n") and text and not text.endswith("\n"):
+        text += encoding.with_line_endings("\n")
+    after = encode(args.path, encoding, text, old)
+    return build_change(args.path, before, after, encoding, context)
 
 
 def _compute_edit(args: EditFile, context: ToolContext) -> FileChange:
@@ -109,7 +112,8 @@ def _compute_edit(args: EditFile, context: ToolContext) -> FileChange:
     require_read(args.path, context)
     encoding, text = decode(args.path, before)
     edited = text_edits.apply_edits(args.path, text, args.edits, encoding, context.mask)
-    after = encode(args.path, encoding, edited.text)
+    after = encode(args.path, encoding, edited.text, text)
     if after == before:
         raise ToolError(f"the edits do not change `{args.path}`: make `new` differ from `old`")
-    return replace(build_change(args.path, before, after, context), remarks=edited.remarks)
+    change = build_change(args.path, before, after, encoding, context)
+    return replace(change, remarks=edited.remarks)
