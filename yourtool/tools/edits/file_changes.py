@@ -63,6 +63,8 @@ class FileChange(Struct, frozen=True):
     """That of the old content; None: it is new, or not text."""
     mode: int | None = None
     """Permission bits of a new file; None: as the umask allows."""
+    links: str = ""
+    """A sentence about the hard links of the file, after it is written."""
     origin: "FileChange | None" = None
     """For a moved file, how the file at its old path is deleted."""
 
@@ -96,7 +98,9 @@ class FileChange(Struct, frozen=True):
         text = (
             f"{moved}`{self.real}`{_format_ranges(before, self.after)}{self._describe_encoding()}."
         )
-        return " ".join((text, *self.remarks)) + (self._short_diff() if self.remarks else "")
+        return " ".join(filter(None, (text, self.links, *self.remarks))) + (
+            self._short_diff() if self.remarks else ""
+        )
 
     def _describe_encoding(self) -> str:
         """Return the encoding of a file that is not UTF-8, or was not text."""
@@ -238,7 +242,7 @@ async def apply_changes(
 def _apply(
     compute: Callable[[], Sequence[FileChange]], context: ToolContext
 ) -> Sequence[FileChange]:
-    changes = compute()
+    changes = list(compute())
     if context.approved is not None and context.approved.guard != _build_guard(changes):
         raise ToolError(
             f"{_join_paths(changes)} changed after this edit was approved, so nothing was"
@@ -246,7 +250,7 @@ def _apply(
         )
     for number, change in enumerate(changes):
         try:
-            _write(change, context)
+            changes[number] = replace(change, links=_write(change, context))
         except ToolError as error:
             if len(changes) == 1:
                 raise
@@ -259,12 +263,15 @@ def _apply(
     return changes
 
 
-def _write(change: FileChange, context: ToolContext) -> None:
-    """Journal a change and make it; content that is there already is not written again."""
+def _write(change: FileChange, context: ToolContext) -> str:
+    """Journal a change and make it; content that is there already is not written again.
+
+    Returns a sentence about the hard links of the file.
+    """
     after = change.after
     if after is not None and change.before == after and change.origin is None:
         context.reads.record(change.real, _digest(after))
-        return
+        return ""
 
     def announce(found: Replacement) -> AbstractContextManager[object]:
         old = new = FileState(ABSENT_FILE)
@@ -274,12 +281,13 @@ def _write(change: FileChange, context: ToolContext) -> None:
             new = file_state(after, found.after_mode)
         return context.journal.changing(change.real, old, new, found.directories)
 
-    workspace, path, expected = context.workspace, change.path, change.expected
+    workspace, path, expected, links = context.workspace, change.path, change.expected, ""
     if after is None:
         workspace.delete(path, expected=expected, announce=announce)
     else:
-        workspace.write(path, after, expected=expected, announce=announce, mode=change.mode)
+        links = workspace.write(path, after, expected=expected, announce=announce, mode=change.mode)
     context.reads.record(change.real, _digest(after))
+    return links
 
 
 def _join_paths(changes: Sequence[FileChange]) -> str:
@@ -314,6 +322,8 @@ def read_current(path: str, context: ToolContext) -> bytes | None:
     """Return the content, or None if the file is missing; it must be the content last read."""
     workspace = context.workspace
     workspace.check(path, writing=True)
+    if path.endswith("/"):
+        raise ToolError(f"`{path}` is the path of a directory; add the name of the file")
     exists = workspace.kind(path) is not None
     data = workspace.read(path, limit=MAX_EDITABLE_BYTES) if exists else None
     last = context.reads.last_digest(workspace.locate(path))
