@@ -39,6 +39,7 @@ from yourtool.tools.files.files import MAX_LINES, MAX_RESULT_BYTES, read_file
 from yourtool.tools.workspace import directory_walk
 from yourtool.tools.workspace.encoding import detect_encoding
 from yourtool.tools.workspace.file_reads import FileReads
+from yourtool.tools.workspace.meant_paths import find_meant_path
 from yourtool.tools.workspace.replacing import digest
 from yourtool.tools.workspace.workspace import Workspace
 
@@ -159,6 +160,7 @@ class MentionedFiles(Struct, frozen=True):
 
     def _find_file(self, name: str) -> FileMention | None:
         """Return the mention of a file or directory; None if there is none of that name."""
+        name = find_meant_path(name, self.workspace, may_create=True) or name
         try:
             kind = self.workspace.kind(name)
             if kind is None:

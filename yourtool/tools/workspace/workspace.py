@@ -105,7 +105,7 @@ class Workspace:
         Raises:
             ToolError: it is outside (`permission_denied`) or not a valid path.
         """
-        with self._resolve(path, writing=writing):
+        with self.resolve(path, writing=writing):
             pass
 
     def examine(self, path: str, *, writing: bool) -> tuple[str, bool]:
@@ -114,12 +114,12 @@ class Workspace:
         Raises:
             ToolError: as for `check`.
         """
-        with self._resolve(path, writing=writing) as place:
+        with self.resolve(path, writing=writing) as place:
             return self._real_path(place), self._is_credential_file(path, place)
 
     def locate(self, path: str) -> str:
         """Return the real path: relative to the root, or absolute if in a read-only root."""
-        with self._resolve(path) as place:
+        with self.resolve(path) as place:
             return self._real_path(place)
 
     def _real_path(self, place: ResolvedPath) -> str:
@@ -129,7 +129,7 @@ class Workspace:
 
     def kind(self, path: str) -> str | None:
         """Return the `DirectoryEntry.kind` of `path`; None if it does not exist."""
-        with self._resolve(path) as place:
+        with self.resolve(path) as place:
             return None if place.mode is None else file_kind(place.mode)
 
     def is_credential_file(self, path: str) -> bool:
@@ -138,7 +138,7 @@ class Workspace:
         Raises:
             ToolError: as for `check`.
         """
-        with self._resolve(path) as place:
+        with self.resolve(path) as place:
             return self._is_credential_file(path, place)
 
     def _is_credential_file(self, path: str, place: ResolvedPath) -> bool:
@@ -187,7 +187,7 @@ class Workspace:
         Raises:
             ToolError: as for `open`.
         """
-        with self._resolve(path) as place:
+        with self.resolve(path) as place:
             located = self._real_path(place)
             if place.mode is None:
                 raise ToolError(missing_path_message(path, place))
@@ -222,7 +222,7 @@ class Workspace:
         Raises:
             ToolError: it is missing, not a directory, or not readable.
         """
-        with self._resolve(path) as place:
+        with self.resolve(path) as place:
             if place.mode is None:
                 raise ToolError(missing_path_message(path, place))
             if not stat.S_ISDIR(place.mode):
@@ -267,7 +267,7 @@ class Workspace:
         Raises:
             ToolError: the file changed, is not a regular file, or cannot be written.
         """
-        with self._resolve(path, writing=True) as place, ExitStack() as opened:
+        with self.resolve(path, writing=True) as place, ExitStack() as opened:
             if place.mode is not None:
                 _require_regular_file(path, place.mode)
             names = self.find_linked_names(place.status) if place.status else ()
@@ -298,7 +298,7 @@ class Workspace:
         Raises:
             ToolError: the file changed, is not a regular file, or cannot be deleted.
         """
-        with self._resolve(path, writing=True) as place:
+        with self.resolve(path, writing=True) as place:
             if place.mode is None:
                 raise ToolError(missing_path_message(path, place))
             _require_regular_file(path, place.mode)
@@ -309,7 +309,7 @@ class Workspace:
         """Whether the last name of a path is a symbolic link."""
         directory, _, name = path.rstrip("/").rpartition("/")
         above = directory or ("/" if path.startswith("/") else ".")
-        with self._resolve(above) as place:
+        with self.resolve(above) as place:
             if place.mode is None or not stat.S_ISDIR(place.mode):
                 return False
             with translate_os_errors(path, "reached"):
@@ -339,7 +339,7 @@ class Workspace:
             ToolError: a part of the path is a link or not a directory, or access is refused.
         """
         directory, _, name = path.rpartition("/")
-        with self._resolve(f"./{directory}", writing=True) as place, ExitStack() as opened:
+        with self.resolve(f"./{directory}", writing=True) as place, ExitStack() as opened:
             if "/".join(place.parts) != directory or name in ("", ".", ".."):
                 raise ToolError(f"`{path}` goes through a link")
             roots = (root.trail[-1] for root in self._roots)
@@ -362,7 +362,12 @@ class Workspace:
             yield OpenParent(at, name, created)
 
     @contextmanager
-    def _resolve(self, path: str, *, writing: bool = False) -> Generator[ResolvedPath, None, None]:
+    def resolve(self, path: str, *, writing: bool = False) -> Generator[ResolvedPath, None, None]:
+        """Resolve a path; the place is valid in the context.
+
+        Raises:
+            ToolError: as for `check`.
+        """
         with walk(path, self._roots, self._opener) as place:
             if (place.mode is None or not place.parts) and place.root.is_deleted():
                 raise gone_error(place.root.path, "was deleted")
