@@ -1,7 +1,7 @@
-"""Names of files that are meant although they are written in another way.
+"""Names of files that look the same.
 
 Screenshots of macOS have a narrow no-break space in their names, which models write as a space, and
-its file system stores accents as characters of their own. See also
+older ones store accents as separate characters. See also
 https://www.unicode.org/reports/tr15/ and https://www.unicode.org/reports/tr39/.
 """
 

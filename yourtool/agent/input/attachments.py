@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from yourtool.agent.input.images import convert_to_png, fit_image, is_large, unsupported_format
 from yourtool.errors import UsageError
 from yourtool.foundation.extras import build_install_command
+from yourtool.foundation.files import path_exists
 from yourtool.foundation.similar_names import describe_meant, find_meant
 from yourtool.foundation.text import printable, storable
 from yourtool.messages.blocks import (
@@ -94,7 +95,7 @@ def read_attachment(source: str | Path, base: Path = Path()) -> Attachment:
 
 def _find_file(path: Path) -> Path:
     """Return the path, or that of the one file in its directory whose name looks the same."""
-    if path.name in ("", "..") or path.exists():
+    if path.name in ("", "..") or path_exists(path):
         return path
     with suppress(OSError):
         names = [each.name for each in path.parent.iterdir()]

@@ -9,7 +9,7 @@ from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.edits import text_edits
+from yourtool.tools.edits import notebooks, text_edits
 from yourtool.tools.edits.file_changes import (
     Edit,
     FileChange,
@@ -95,9 +95,10 @@ def _compute_write(args: WriteFile, context: ToolContext) -> FileChange:
     before, text = read_current(args.path, context), args.content
     encoding = detect_encoding(before or b"")
     if not before or encoding is None:
-        after = encode(args.path, Encoding(), text)
+        after = encode(args.path, Encoding(), notebooks.build_notebook(args.path, text, ""))
         return build_change(args.path, before, after, encoding, context)
-    text, old = encoding.with_line_endings(text), encoding.decode(before)
+    old = encoding.decode(before)
+    text = encoding.with_line_endings(notebooks.build_notebook(args.path, text, old))
     if old.endswith("\n") and text and not text.endswith("\n"):
         text += encoding.with_line_endings("\n")
     after = encode(args.path, encoding, text, old)
@@ -111,7 +112,11 @@ def _compute_edit(args: EditFile, context: ToolContext) -> FileChange:
             raise ToolError(f"`{args.path}` was just created; read it with `read_file` first")
     require_read(args.path, context)
     encoding, text = decode(args.path, before)
-    edited = text_edits.apply_edits(args.path, text, args.edits, encoding, context.mask)
+
+    def apply(text: str, encoding: Encoding) -> text_edits.EditedText:
+        return text_edits.apply_edits(args.path, text, args.edits, encoding, context.mask)
+
+    edited = notebooks.edit_text(args.path, text, encoding, apply)
     after = encode(args.path, encoding, edited.text, text)
     if after == before:
         raise ToolError(f"the edits do not change `{args.path}`: make `new` differ from `old`")

@@ -95,12 +95,10 @@ class FileChange(Struct, frozen=True):
         if self.origin is None and before == self.after:
             return f"`{self.real}` is unchanged: it had this content."
         moved = f"Moved `{self.origin.real}` to " if self.origin is not None else "Edited "
-        text = (
-            f"{moved}`{self.real}`{_format_ranges(before, self.after)}{self._describe_encoding()}."
-        )
-        return " ".join(filter(None, (text, self.links, *self.remarks))) + (
-            self._short_diff() if self.remarks else ""
-        )
+        ranges = _format_ranges(before, self.after)
+        text = f"{moved}`{self.real}`{ranges}{self._describe_encoding()}."
+        diff = self._short_diff() if self.remarks else ""
+        return " ".join(filter(None, (text, self.links, *self.remarks))) + diff
 
     def _describe_encoding(self) -> str:
         """Return the encoding of a file that is not UTF-8, or was not text."""
@@ -156,6 +154,8 @@ class FileChange(Struct, frozen=True):
 
 def _format_ranges(before: bytes, after: bytes) -> str:
     """Return which lines of the new content are changed, or how large it is."""
+    if before.lstrip().startswith(b"{") and b'"nbformat"' in before:
+        return ""  # the lines of a notebook that a model reads are others
     if not (hunks := find_hunks(before, after)):
         return f" ({len(after):,} bytes)"
     shown = ", ".join(

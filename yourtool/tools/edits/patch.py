@@ -14,7 +14,7 @@ from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.edits import patch_format, patch_hunks
+from yourtool.tools.edits import notebooks, patch_format, patch_hunks, text_edits
 from yourtool.tools.edits.file_changes import (
     MAX_EDITABLE_BYTES,
     FileChange,
@@ -173,9 +173,12 @@ class _PatchedFiles:
         after, remarks, encoding = before, change.remarks, change.encoding
         if updated.hunks:
             encoding, text = decode(path, before)
-            edited = patch_hunks.apply_hunks(
-                path, text, updated.hunks, encoding, self._context.mask
-            )
+            hunks, mask = updated.hunks, self._context.mask
+
+            def apply(text: str, encoding: Encoding) -> text_edits.EditedText:
+                return patch_hunks.apply_hunks(path, text, hunks, encoding, mask)
+
+            edited = notebooks.edit_text(path, text, encoding, apply)
             after = encode(path, encoding, edited.text, text)
             remarks = (*remarks, *edited.remarks)
         change = replace(change, encoding=encoding)

@@ -14,6 +14,7 @@ from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.requests.media_parts import format_mib
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
+from yourtool.tools.edits import notebooks
 from yourtool.tools.edits.file_changes import MAX_EDITABLE_BYTES
 from yourtool.tools.files import line_ranges
 from yourtool.tools.workspace.encoding import Encoding, detect_encoding, to_lf
@@ -138,6 +139,10 @@ def _read_whole(path: str, data: bytes, unsaved: str | None) -> _FileText:
         if encoding.newline != "\n":
             ending = "CR" if encoding.newline == "\r" else "CRLF"
             notes.append(f"with {ending} line endings")
+        is_notebook = path.endswith(".ipynb")
+        if is_notebook and (notebook := notebooks.open_notebook(path, text)) is not None:
+            text = notebook.text
+            notes.append(notebook.note)
         if unsaved is not None and to_lf(unsaved) != to_lf(text):
             text = unsaved
             notes.append(

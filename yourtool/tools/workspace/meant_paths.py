@@ -1,4 +1,4 @@
-"""Paths of files that are meant although they are written in another way.
+"""Corrected paths of files.
 
 A path is corrected before anything else sees it, so rules, questions and checks are about the file
 that is found.
@@ -14,7 +14,7 @@ from yourtool.foundation.similar_names import describe_meant, find_meant
 from yourtool.tools.workspace.directory_opening import LIST
 from yourtool.tools.workspace.workspace import Workspace
 
-_UPDATED = re.compile(r"^(\*\*\* ?(?:Update|Delete) File:[ \t]*)(\S.*?)([ \t\r]*)$", re.M | re.I)
+_UPDATED = re.compile(r"\*\*\* ?(?:Update|Delete) File:", re.IGNORECASE)
 _MAX_CORRECTED = 16
 """Names of one path."""
 
@@ -39,9 +39,11 @@ def correct_arguments(
         case {"path": str(path)}:
             corrected["path"] = correct(path)
         case {"patch": str(patch)}:
-            corrected["patch"] = _UPDATED.sub(
-                lambda each: f"{each[1]}{correct(each[2])}{each[3]}", patch
-            )
+            lines = patch.split("\n")
+            for number, line in enumerate(lines):
+                if (start := _UPDATED.match(line)) and (asked := line[start.end() :].strip()):
+                    lines[number] = line.replace(asked, correct(asked))
+            corrected["patch"] = "\n".join(lines)
         case _:
             pass
     return corrected, list(dict.fromkeys(notes))
