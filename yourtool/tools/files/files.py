@@ -14,9 +14,10 @@ from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.requests.media_parts import format_mib
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
+from yourtool.tools.edits import notebooks
 from yourtool.tools.edits.file_changes import MAX_EDITABLE_BYTES
 from yourtool.tools.files import line_ranges
-from yourtool.tools.workspace.encoding import detect_encoding, to_lf
+from yourtool.tools.workspace.encoding import Encoding, detect_encoding, to_lf
 from yourtool.tools.workspace.path_resolution import printable_name
 from yourtool.tools.workspace.replacing import digest
 from yourtool.tools.workspace.workspace import DirectoryEntry
@@ -130,11 +131,18 @@ def _read_whole(path: str, data: bytes, unsaved: str | None) -> _FileText:
         text = data.decode("utf-8", "replace")
         notes.append("not valid UTF-8: invalid bytes are shown as \ufffd")
     else:
-        text = encoding.decode(data)
-        if encoding.codec != "utf-8":
-            notes.append(f"encoded as {encoding.codec.upper()}")
-        if encoding.newline == "\r\n":
-            notes.append("with CRLF line endings")
+        text = encoding.show(data)
+        if encoding.name:
+            notes.append(f"{'read' if encoding.guess else 'encoded'} as {encoding.name}")
+        if encoding.errors != "strict":
+            notes.append("not valid UTF-8: invalid bytes are shown as \ufffd, and edits keep them")
+        if encoding.newline != "\n":
+            ending = "CR" if encoding.newline == "\r" else "CRLF"
+            notes.append(f"with {ending} line endings")
+        is_notebook = path.endswith(".ipynb")
+        if is_notebook and (notebook := notebooks.open_notebook(path, text)) is not None:
+            text = notebook.text
+            notes.append(notebook.note)
         if unsaved is not None and to_lf(unsaved) != to_lf(text):
             text = unsaved
             notes.append(
@@ -154,23 +162,27 @@ def _read_part(path: str, file: BinaryIO, context: ToolContext) -> _FileText:
     start = file.read(_SNIFF_BYTES)
     if b"\0" in start:
         raise _binary_file_error(path, None)
+    encoding = detect_encoding(start[: start.rfind(b"\n") + 1]) or Encoding()
     file.seek(0)
     pieces = _iter_pieces(file, context.mask, context.cancelled)
-    return _FileText(_LargeText(pieces), None, ("too large for `edit_file`",))
+    notes = (f"read as {encoding.name}",) if encoding.name else ()
+    large = _LargeText(pieces, encoding.codec)
+    return _FileText(large, None, ("too large for `edit_file`", *notes))
 
 
 class _LargeText:
     """The numbered lines of a file that is too large for memory."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    def __init__(self, pieces: Iterator[bytes], codec: str) -> None:
         self._pieces = pieces
+        self._codec = codec
         self.total = 0
         """Number of lines that were read to their end."""
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         """Yield pieces of lines; each piece of a very long line has its number."""
         for piece in self._pieces:
-            yield self.total + 1, piece.decode("utf-8", "replace").rstrip("\r\n")
+            yield self.total + 1, piece.decode(self._codec, "replace").rstrip("\r\n")
             self.total += piece.endswith(b"\n")
 
 
