@@ -156,7 +156,7 @@ def _table_row(model: Model, *, usable: bool) -> tuple[str, ...]:
         "✓" if usable else "–",
         model.id,
         " ".join(model.aliases),
-        f"{model.capabilities.max_context_tokens // 1000}k",
+        "?" if model.window is None else f"{model.window // 1000}k",
         _format_price_range([each.input_per_mtok_usd for each in rates]),
         _format_price_range([each.output_per_mtok_usd for each in rates]),
         " ".join(_capability_names(model.capabilities)),
