@@ -1,4 +1,6 @@
-"""Length of a reply that fits, and answers of servers that ask for a shorter one.
+"""Length of a reply that fits.
+
+Errors of servers can name a shorter one.
 
 Sources of the messages: https://openrouter.ai/docs/api-reference/errors, the errors of
 https://docs.claude.com/en/api/errors, https://console.groq.com/docs/rate-limits and
