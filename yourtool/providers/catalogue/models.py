@@ -60,6 +60,7 @@ class Catalogue:
         self._untried: dict[str, Model] = {}
         self._aliases: dict[str, str] = {}
         self._all: tuple[str, ...] | None = None
+        self._offered: frozenset[str] | None = None
         for model in self._models.values():
             for alias in model.aliases:
                 if (owner := self._aliases.setdefault(alias, model.id)) != model.id:
@@ -285,6 +286,10 @@ class Catalogue:
         own = tuple(known for known in shipped if ModelId.parse(known).provider in VENDORS)
         return own or shipped or (self._shipped.find_tails(name) if self._shipped else ())
 
+    def offer(self, providers: Iterable[str]) -> None:
+        """Leave models of other providers out of `all`, unless a file or a list has them."""
+        self._offered, self._all = frozenset(providers), None
+
     def all(self) -> tuple[Model, ...]:
         """Return every described model, those of the files and of lists first."""
         if self._all is None:
@@ -292,10 +297,16 @@ class Catalogue:
             shipped = (
                 each
                 for each in self._shipped or ()
-                if each not in self._models and ModelId.parse(each).provider not in listed
+                if each not in self._models
+                and (provider := ModelId.parse(each).provider) not in listed
+                and (self._offered is None or provider in self._offered)
             )
-            self._all = tuple(each for each in shipped)
+            self._all = tuple(shipped)
         return (*self._models.values(), *map(self.get, self._all))
+
+    def is_shipped(self, model_id: str) -> bool:
+        """Return whether only the shipped catalogue has a model, and no file and no list."""
+        return model_id not in self._models
 
     def describe_sources(self, model_id: str) -> tuple[tuple[str, str], ...]:
         """Return the figures of a model with their sources and the date of these."""
