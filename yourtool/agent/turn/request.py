@@ -27,6 +27,7 @@ from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.requests.attachment_limits import fit_attachments
+from yourtool.providers.requests.output_limits import fit_output
 from yourtool.providers.requests.reasoning_effort import effective_effort
 from yourtool.providers.requests.request_view import RequestView, ViewRules, find_last_opaque_id
 
@@ -71,8 +72,13 @@ def prepare_request(turn: Turn) -> PreparedRequest:
         tool_choice=env.requests.tool_choice,
         output_schema=env.requests.output_schema,
     )
-    request = replace(request, encoded_history=env.requests.encoded_history)
-    return PreparedRequest(request, notice, turn.estimate(), _find_problem(request))
+    estimate = turn.estimate()
+    request = replace(
+        request,
+        encoded_history=env.requests.encoded_history,
+        max_output_tokens=_fit(turn, estimate),
+    )
+    return PreparedRequest(request, notice, estimate, _find_problem(request))
 
 
 def compose_messages(turn: Turn, drops: DropLog) -> tuple[Message, ...]:
@@ -94,7 +100,12 @@ def prepare_silent_request(turn: Turn, silent: SilentRequest) -> PreparedRequest
     messages = (*silent.system, *_build_view(turn, RequestView(), silent.messages))
     request, notice = _build_request(turn, messages, silent.tools)
     estimate = estimate_tokens(request.messages, request.tools, request.model.id)
+    request = replace(request, max_output_tokens=_fit(turn, estimate))
     return PreparedRequest(request, notice, estimate, _find_problem(request))
+
+
+def _fit(turn: Turn, estimate: int) -> int:
+    return fit_output(turn.model, estimate, turn.env.spending.limits.max_output_tokens)
 
 
 def _find_problem(request: Request) -> str | None:

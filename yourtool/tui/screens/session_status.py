@@ -227,7 +227,7 @@ class SessionStatus:
             banner.set_notice("fallback", session.fallbacks.describe())
             banner.show_mode(session.mode, session.sandbox_level)
         state, model = session.state, session.model
-        window = model.capabilities.max_context_tokens
+        window = model.window
         pending = state.pending_model
         self._line.status = StatusFields(
             model=model.id,
