@@ -94,7 +94,11 @@ class ToolOutput(Struct, frozen=True):
     content: tuple[TextBlock | ImageBlock, ...]
     success: bool = True
     details: dict[str, Any] | None = None
-    """For the interface only, at most `DETAILS_LIMIT`; never sent to a model."""
+    """For the interface only, at most `DETAILS_LIMIT`; never sent to a model.
+
+    `amount`: what a tool read, such as `12 lines`, so that its output is folded. `note_lines`: the
+    number of last lines of the output that are for the model only.
+    """
     files_modified: tuple[str, ...] = ()
     command_executed: str | None = None
     blocked: Block | None = None
@@ -103,6 +107,11 @@ class ToolOutput(Struct, frozen=True):
     """What the call did besides its result, to be stored before it."""
     terminate: bool = False
     """A hint to end the turn without another request; effective if all calls of a reply set it."""
+
+
+def build_reading(text: str, amount: str, note_lines: int = 0) -> ToolOutput:
+    """Return the output of a tool that reads; `ToolOutput.details` has what the others mean."""
+    return ToolOutput((TextBlock(text),), details={"amount": amount, "note_lines": note_lines})
 
 
 class AskText(Protocol):

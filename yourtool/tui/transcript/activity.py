@@ -154,7 +154,7 @@ def describe_activity(turn: TurnProgress) -> str:
     if len(running) > 1:
         return f"running {len(running)} tools"
     if running:
-        return f"running {running[0].title}"
+        return running[0].activity
     match item:
         case ErrorItem(is_retrying=False):
             return "waiting to retry"
