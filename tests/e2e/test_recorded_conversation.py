@@ -130,7 +130,7 @@ def run_turns(terminal, script, turns):
             terminal.wait("Run this command")
             terminal.answer("a")
         terminal.wait(lambda screen, names=names: is_shown(screen, names))
-        terminal.wait(f"{re.escape(model)} · chosen for the session")
+        terminal.wait(r"\? keys")
 
 
 def is_shown(screen, names):

@@ -177,7 +177,7 @@ def test_every_offered_rule_and_the_reason_for_none_are_written_out():
     assert get_label(asked, "w") == "Allow `a`; `b` in this folder, from now on"
     none = replace(asked, rules=(), no_rule_reason="`git` runs other programs")
     assert get_label(none, "w") is None
-    assert approval_details(none) == ["no rule for it: `git` runs other programs"]
+    assert approval_details(none) == ["asked each time: `git` runs other programs"]
 
 
 @pytest.mark.req("R-CONF-04")
@@ -221,7 +221,7 @@ def test_consequences_of_a_command_stand_between_it_and_the_rules_and_are_escape
     assert rows[:3] == [
         "│ rm -rf *", "warning: `rm` deletes ./", r"2 files: 'a\u{a}b', \u{1b}[2J",
     ]  # fmt: skip
-    assert rows[-1] == "no rule for it: it has a glob"
+    assert rows[-1] == "asked each time: it has a glob"
 
 
 def test_reason_of_a_question_is_broken_between_words():

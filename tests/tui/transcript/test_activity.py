@@ -102,7 +102,9 @@ def test_activity_is_what_the_turn_does(events, words):
 
 def test_line_has_the_activity_the_time_the_tokens_and_the_key():
     timeline = story(*STARTED, TextDelta(text="x" * 4_000, **ids))
-    assert line(timeline, seconds=9) == "Writing · 9 s · ~1,000 tokens · Esc to interrupt"
+    assert line(timeline, seconds=9) == "Writing · 9 s · Esc to interrupt"
+    assert line(timeline, seconds=40, width=90).startswith("Writing · 40 s · ")
+    assert line(timeline, seconds=40, width=90).endswith(" · ~1,000 tokens · Esc to interrupt")
     assert line(story(*STARTED), seconds=3) == "Waiting for acme · 3 s · Esc to interrupt"
 
 

@@ -68,12 +68,11 @@ async def test_words_for_the_model_are_not_on_the_card(context):
     ):
         output = await call(shell, context, command=line)
         use = ToolUseBlock("tu_1", "shell", {"command": line})
-        done = "Ran" if output.success else "Run"
         for expanded in (False, True):
             assert card_rows(
                 use, SideEffects.EXECUTE, output.content[0].text, expanded=expanded,
                 success=output.success, **output.details,
-            ) == [f"{done} {line}{head} · 1.2 s", *body]  # fmt: skip
+            ) == [f"Ran {line}{head} · 1.2 s", *body]  # fmt: skip
     output = await call(grep, context, pattern="two")
     use = ToolUseBlock("tu_1", "grep", {"pattern": "two"})
     rows = card_rows(use, SideEffects.READ, output.content[0].text, expanded=True, **output.details)

@@ -105,7 +105,7 @@ _TYPING_TOOL, _SHELL_TOOL = "process_input", "shell"
 _ONCE = Option("a", "Allow once", "once", ALLOW)
 _DENY = Option("d", "Deny", "deny", DENY)
 _EDITS = Option(
-    "s", "Allow every edit in the workspace, until this session ends", "all edits",
+    "s", "Allow every edit in this folder, until this session ends", "all edits",
     replace(ALLOW, accepts_edits=True), brief="all edits, this session",
 )  # fmt: skip
 
@@ -199,7 +199,7 @@ def _question_options(confirmation: Confirmation) -> Iterator[Option]:
 def _special_options(confirmation: Confirmation, waiting: int) -> Iterator[Option]:
     preview = confirmation.preview
     if confirmation.rules and confirmation.describe_rule:
-        yield Option("p", "change the rule", "rule", ALWAYS, _RULES)
+        yield Option("p", "change what is allowed", "change", ALWAYS, _RULES)
     yield Option("m", "allow with note", "note", ALLOW, _COMMENT)
     if preview is not None and preview.editable is not None:
         is_command = preview.kind == "command"
@@ -321,8 +321,9 @@ def approval_details(
     """Return unescaped lines with the tool, the paths, their protection, the reason and the rules.
 
     The tool has a separate line if neither the question nor the rule names it; the shell has none.
-    The path of a change to one file is above the change. `by_key`: whether keys answer. `shortens`:
-    of many rules, only the first are named. `spells`: the first answers are written out elsewhere.
+    The path of a change to one file is above the change. The answer about the full sandbox names
+    it, so it is not named again. `by_key`: whether keys answer. `shortens`: of many rules, only the
+    first are named. `spells`: the first answers are written out elsewhere.
     """
     lines: list[str] = []
     if confirmation.kind == "plan" and confirmation.is_edited:
@@ -337,7 +338,7 @@ def approval_details(
     preview = confirmation.preview
     if preview is not None and (preview.kind != "diff" or len(preview.paths) != 1):
         lines += [f"{_CHANGES}{path}" for path in preview.paths]
-    if preview is not None and preview.surroundings:
+    if preview is not None and preview.surroundings and confirmation.sandbox is None:
         lines.append(f"{_WHERE}{preview.surroundings}")
     if preview is not None and preview.protected:
         is_command = preview.kind == "command"
@@ -349,7 +350,7 @@ def approval_details(
     if confirmation.reason:
         lines.append(confirmation.reason)
     if confirmation.no_rule_reason:
-        lines.append(f"no rule for it: {confirmation.no_rule_reason}")
+        lines.append(f"asked each time: {confirmation.no_rule_reason}")
     if by_key and confirmation.kind == "tool":
         written = approval_options(confirmation) if spells else ()
         lines += _explain_options(confirmation, written, shortens=shortens)

@@ -209,7 +209,8 @@ class ToolCard(Item):
         """The words before the key argument: those for a built-in tool, or the label."""
         if (verb := find_verb(self.name)) is None:
             return printable(self._label).replace("\n", " ")
-        return {"ok": verb.done, "running": verb.now}.get(self.status, verb.base)
+        has_ended = self.status == "ok" or "exit_code" in self._details
+        return verb.done if has_ended else verb.now if self.status == "running" else verb.base
 
     @property
     def _is_quiet(self) -> bool:
@@ -222,9 +223,8 @@ class ToolCard(Item):
 
     def _head(self, width: int) -> StyledLine:
         style = " cancelled" if self.status == "cancelled" else ""
-        name, facts = self._words, self._status_text
+        name, amount, facts = self._words, self._amount, self._status_text
         argument = self._first_argument_line
-        amount = self._amount
         room = width - cell_width([(name, ""), (amount, ""), (facts, "")]) - 4
         spans: list[Span] = [(name, f"title{style}")]
         if argument and room >= 6:
