@@ -18,7 +18,7 @@ from yourtool.settings.ui_config import StatusItem, UiConfig
 MODE_WORDS: Mapping[Mode, tuple[str, str]] = {
     Mode.ASK: ("ask first", ""),
     Mode.ACCEPT_EDITS: ("⏵⏵ accept edits", "$text-success"),
-    Mode.PLAN: ("⏸ plan only", "$text-accent"),
+    Mode.PLAN: ("⏸ plan only", "$text-warning"),
     Mode.AUTO: ("⏵⏵ auto: never ask", "$text-error"),
 }
 """Words and colour of each mode in the status line."""
