@@ -1,6 +1,6 @@
 """The concepts that a person meets unasked in the first hour; see ADR 96.
 
-The recording of the pictures has every screen of a first session: the start, the request, the
+The recording of the screenshots has every screen of a first session: the start, the request, the
 questions about an edit and a command, and the end.
 """
 

@@ -1,4 +1,4 @@
-"""Cards of built-in tools in words for people."""
+"""Cards of the calls of built-in tools."""
 
 import pytest
 
