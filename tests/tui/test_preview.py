@@ -245,3 +245,20 @@ def test_question_of_a_worker_starts_with_its_name():
     title = approval_title(asked).plain
     assert title.startswith("worker 2")
     assert title.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("surroundings", "offered", "shown"),
+    [
+        ("full sandbox; no network", True, []),
+        ("full sandbox; no network; the background", True, ["where: the background"]),
+        ("full sandbox; no network", False, ["where: full sandbox; no network"]),
+        ("full sandbox; network: a.org", True, ["where: full sandbox; network: a.org"]),
+    ],
+)
+def test_place_of_a_command_is_named_once(surroundings, offered, shown):
+    preview = Preview(kind="command", body="make", surroundings=surroundings)
+    offer = SandboxOffer(folder="/a", accept=lambda: None) if offered else None
+    asked = Confirmation(id="c", kind="tool", title="shell", preview=preview, sandbox=offer)
+    details = approval_details(asked, by_key=False)
+    assert [line for line in details if line.startswith("where:")] == shown

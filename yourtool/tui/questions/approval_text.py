@@ -101,6 +101,7 @@ _LIMIT_OPTIONS = (
     Option("a", "Continue", "continue", ALLOW),
     Option("d", "Stop here", "stop here", DENY),
 )
+_FULL_SANDBOX = "full sandbox; no network"
 _TYPING_TOOL, _SHELL_TOOL = "process_input", "shell"
 _ONCE = Option("a", "Allow once", "once", ALLOW)
 _DENY = Option("d", "Deny", "deny", DENY)
@@ -321,9 +322,8 @@ def approval_details(
     """Return unescaped lines with the tool, the paths, their protection, the reason and the rules.
 
     The tool has a separate line if neither the question nor the rule names it; the shell has none.
-    The path of a change to one file is above the change. The answer about the full sandbox names
-    it, so it is not named again. `by_key`: whether keys answer. `shortens`: of many rules, only the
-    first are named. `spells`: the first answers are written out elsewhere.
+    The path of a change to one file is above the change. `by_key`: whether keys answer. `shortens`:
+    of many rules, only the first are named. `spells`: the first answers are written out elsewhere.
     """
     lines: list[str] = []
     if confirmation.kind == "plan" and confirmation.is_edited:
@@ -338,8 +338,11 @@ def approval_details(
     preview = confirmation.preview
     if preview is not None and (preview.kind != "diff" or len(preview.paths) != 1):
         lines += [f"{_CHANGES}{path}" for path in preview.paths]
-    if preview is not None and preview.surroundings and confirmation.sandbox is None:
-        lines.append(f"{_WHERE}{preview.surroundings}")
+    where = preview.surroundings if preview is not None else ""
+    if confirmation.sandbox is not None:  # an answer names it
+        where = where.removeprefix(_FULL_SANDBOX).removeprefix("; ")
+    if where:
+        lines.append(f"{_WHERE}{where}")
     if preview is not None and preview.protected:
         is_command = preview.kind == "command"
         unmet = "`[sandbox] require` is not met" if is_command else "protected place"
