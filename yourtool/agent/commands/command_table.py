@@ -37,16 +37,12 @@ class CommandTable(Struct, frozen=True):
         return [*table.COMMANDS_BY_NAME, *self.added]
 
     def complete(self, prefix: str) -> tuple[SlashCommand, ...]:
-        """Return the commands with a name or alias that starts with `prefix`.
-
-        An exact match comes first, the others in table order.
-        """
-        found = (
+        """Return the commands with a name or alias that starts with `prefix`, in table order."""
+        return tuple(
             command
             for command in (*table.COMMANDS, *self.added.values())
             if any(name.startswith(prefix) for name in (command.name, *command.aliases))
         )
-        return tuple(sorted(found, key=lambda command: command.name != prefix))
 
 
 CORE = CommandTable()

@@ -9,11 +9,12 @@ from msgspec import Meta, Struct
 
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
+from yourtool.foundation.amounts import format_count
 from yourtool.foundation.masking import Mask
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.requests.media_parts import format_mib
-from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
+from yourtool.tools.base import Args, ToolContext, ToolOutput, build_reading, tool
 from yourtool.tools.edits import notebooks
 from yourtool.tools.edits.file_changes import MAX_EDITABLE_BYTES
 from yourtool.tools.files import line_ranges
@@ -58,7 +59,7 @@ class _FileText(Struct, frozen=True):
 
 
 @tool(SideEffects.READ)
-async def read_file(args: ReadFile, context: ToolContext) -> str | ToolOutput:
+async def read_file(args: ReadFile, context: ToolContext) -> ToolOutput:
     """Read a text file with numbered lines (number, tab, text), or view an image.
 
     Of a long file you get a part, and how to continue.
@@ -71,11 +72,11 @@ async def read_file(args: ReadFile, context: ToolContext) -> str | ToolOutput:
 
 
 @tool(SideEffects.READ)
-async def list_dir(args: ListDir, context: ToolContext) -> str:
+async def list_dir(args: ListDir, context: ToolContext) -> ToolOutput:
     """List a directory: directories with a trailing slash, files with their size in bytes."""
     entries = await context.run_in_thread(context.workspace.entries, args.path)
     if not entries:
-        return f"`{args.path}` is an empty directory."
+        return build_reading(f"`{args.path}` is an empty directory.", "empty")
     ordered = sorted(entries, key=lambda entry: (entry.kind != "directory", entry.name))
     lines = [_format_entry(entry) for entry in ordered[:_MAX_ENTRIES]]
     if len(ordered) > _MAX_ENTRIES:
@@ -83,7 +84,8 @@ async def list_dir(args: ListDir, context: ToolContext) -> str:
             f"[{len(ordered):,} entries; the first {_MAX_ENTRIES:,} are shown; use `glob` to find"
             " more]"
         )
-    return "\n".join(lines)
+    amount = format_count(len(ordered), "entry", "entries")
+    return build_reading("\n".join(lines), amount, len(ordered) > _MAX_ENTRIES)
 
 
 def _format_entry(entry: DirectoryEntry) -> str:
@@ -99,7 +101,7 @@ def _format_entry(entry: DirectoryEntry) -> str:
             return f"{name}\t({kind})"
 
 
-def _read(args: ReadFile, context: ToolContext, unsaved: str | None) -> str | ToolOutput:
+def _read(args: ReadFile, context: ToolContext, unsaved: str | None) -> ToolOutput:
     wanted = (
         line_ranges.parse_ranges(args.ranges)
         if args.ranges
@@ -203,9 +205,9 @@ def _iter_pieces(file: BinaryIO, mask: Mask, cancelled: threading.Event) -> Iter
 
 def _format_text(
     args: ReadFile, text: _FileText, wanted: "Sequence[line_ranges.LineRange]", mask: Mask
-) -> str:
+) -> ToolOutput:
     if text.total == 0:
-        return f"`{args.path}` is empty."
+        return build_reading(f"`{args.path}` is empty.", "empty")
     most = MAX_LINES if args.ranges else args.limit
     shown, runs, size, footer = list[str](), list[line_ranges.LineRange](), 0, ""
     for count, (number, line) in enumerate(line_ranges.select_lines(text.lines, wanted)):
@@ -222,11 +224,17 @@ def _format_text(
         shown.append(f"{number:>6}\t{shown_line}")
     if not shown:
         total = text.lines.total if isinstance(text.lines, _LargeText) else text.total
-        return f"`{args.path}` has {total:,} lines; use an `offset` below {wanted[0].first}."
+        problem = f"`{args.path}` has {total:,} lines; use an `offset` below {wanted[0].first}."
+        return build_reading(problem, "0 lines")
     of = "" if text.total is None else f" of {text.total:,}"
     lines = ", ".join(f"{run.first}–{run.last}" for run in runs)
     header = "; ".join((f"`{args.path}`, lines {lines}{of}", *text.notes))
-    return "\n".join((header, *shown, *([footer] if footer else [])))
+    is_whole = runs == [line_ranges.LineRange(1, text.total or 0)]
+    return build_reading(
+        "\n".join((header, *shown, *([footer] if footer else []))),
+        format_count(runs[0].last, "line") if is_whole else f"lines {lines}{of}",
+        bool(footer),
+    )
 
 
 def _build_footer(args: ReadFile, wanted: "Sequence[line_ranges.LineRange]", number: int) -> str:
