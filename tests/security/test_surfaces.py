@@ -47,6 +47,7 @@ UNVISITED = {
     "init": "sends a prompt of the program",
     "paste": "shows an attachment of the clipboard, of which the terminal has none",
     "mcp": "shows what `yourtool mcp show` prints; `tests/cli/test_mcp.py` has hostile servers",
+    "btw": "shows a reply: test_answer.py has one with sequences and markup",
     "quit": "ends every scenario",
 }
 NO_TEXT_OF_OTHERS = {
@@ -68,6 +69,7 @@ NO_TEXT_OF_OTHERS = {
 """Commands of the shell that `test_payloads.COMMANDS` has not, with the reason."""
 SHOWN = {
     "AnswerList": "converse, browse: with the question",
+    "AnswerScreen": "test_answer.py: an answer with sequences and markup",
     "Answers": "own labels and names of models",
     "ApprovalField": "test_approval.py: its text is that of the question",
     "ApprovalPrompt": "converse, browse",

@@ -110,6 +110,17 @@ class ShowChanges(Struct, frozen=True):
     calls: tuple[CallChanges, ...]
 
 
+class ShowAnswer(Struct, frozen=True):
+    """Show a text while it grows, apart from the conversation; closing it stops it."""
+
+    title: str
+    """What it answers."""
+    pieces: AsyncGenerator[str, None]
+    """Raises a `YourtoolError` if there is no answer."""
+    stop: Callable[[], object]
+    """Ends the pieces soon."""
+
+
 class CopyText(Struct, frozen=True):
     """Copy a text to the clipboard."""
 
@@ -250,6 +261,7 @@ CommandResult: TypeAlias = (
     Event
     | Report
     | ShowChanges
+    | ShowAnswer
     | CopyText
     | SettingChanged
     | StartTurn

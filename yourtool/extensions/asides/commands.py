@@ -1,0 +1,50 @@
+"""Slash commands about side questions, reviews and goals."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from yourtool.agent.commands.base import (
+    CommandResults,
+    Report,
+    Section,
+    ShowAnswer,
+    SlashCommand,
+)
+from yourtool.events.deltas import Notice
+from yourtool.extensions.asides import side_question
+
+if TYPE_CHECKING:
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+
+
+async def ask_aside(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
+    """`/btw`: ask a side question, or list those of the session."""
+    if argument:
+        aside = side_question.SideQuestion(session, argument)
+        yield ShowAnswer(argument, aside.ask(), aside.stop)
+        return
+    if not (asked := await side_question.list_asked(session)):
+        yield Notice(level="info", text="There is no side question; `/btw QUESTION` asks one.")
+        return
+    yield Report(
+        "Side questions",
+        tuple(Section(each.question, ((each.model, each.answer),)) for each in asked),
+    )
+
+
+COMMANDS = (
+    SlashCommand(
+        name="btw",
+        run=ask_aside,
+        argument="[QUESTION]",
+        is_multiline=True,
+        summary="ask a side question, also during a turn; without QUESTION, list them",
+    ),
+)
+
+
+def find_notices(session: "Session") -> Sequence[str]:
+    """Return warnings about a session that was opened."""
+    del session
+    return ()
