@@ -48,6 +48,7 @@ UNVISITED = {
     "paste": "shows an attachment of the clipboard, of which the terminal has none",
     "mcp": "shows what `yourtool mcp show` prints; `tests/cli/test_mcp.py` has hostile servers",
     "btw": "shows a reply: test_answer.py has one with sequences and markup",
+    "review": "shows an entry of the session, as `/note` does",
     "quit": "ends every scenario",
 }
 NO_TEXT_OF_OTHERS = {

@@ -1,5 +1,6 @@
 """A session with a scripted provider, and commands as a user types them."""
 
+import io
 import subprocess
 from contextlib import asynccontextmanager
 
@@ -10,6 +11,7 @@ from tests.provider_server import ProviderServer
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import parse_input
 from yourtool.agent.runtime import Runtime
+from yourtool.cli import main
 from yourtool.paths import resolve_paths
 from yourtool.settings.config import RunOptions
 
@@ -70,4 +72,20 @@ def git(open_conversation):
         return done.stdout.decode()
 
     run("init", "-q", "-b", "main")
+    return run
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, open_conversation):
+    """Run the program with replies, and return its exit code and what it prints."""
+
+    def run(*words, replies):
+        monkeypatch.chdir(open_conversation.work)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+        with ProviderServer(replies) as server:
+            for name, value in server.environment.items():
+                monkeypatch.setenv(name, value)
+            code = main(["-m", "sonnet", *words])
+        return code, capsys.readouterr().out
+
     return run

@@ -47,6 +47,8 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     is_multiline: bool = False
     """Whether the argument can have several lines."""
     needs_session: bool = True
+    has_answer: bool = False
+    """Whether `-p` runs it: the last `entry.added` with data is the answer."""
     aliases: tuple[str, ...] = ()
 
     @property

@@ -9,9 +9,10 @@ from yourtool.agent.commands.base import (
     Section,
     ShowAnswer,
     SlashCommand,
+    StartTurn,
 )
 from yourtool.events.deltas import Notice
-from yourtool.extensions.asides import side_question
+from yourtool.extensions.asides import review, side_question
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
@@ -33,6 +34,11 @@ async def ask_aside(session: "Session", _runtime: "Runtime", argument: str) -> C
     )
 
 
+async def review_changes(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
+    """`/review`: let a model review what is uncommitted, or a branch."""
+    yield StartTurn(review.review(session, runtime, argument))
+
+
 COMMANDS = (
     SlashCommand(
         name="btw",
@@ -40,6 +46,14 @@ COMMANDS = (
         argument="[QUESTION]",
         is_multiline=True,
         summary="ask a side question, also during a turn; without QUESTION, list them",
+    ),
+    SlashCommand(
+        name="review",
+        run=review_changes,
+        argument="[BASE]",
+        during_turn=False,
+        has_answer=True,
+        summary="let a model review the uncommitted changes, or those since BASE",
     ),
 )
 
