@@ -44,6 +44,7 @@ UNVISITED = {
     "continue": "shows a reply, as `converse` does",
     "attach": "shows the file names of the completer, as `browse` does",
     "background": "shows that a command was moved, without its text",
+    "goal": "shows entries of the session, as `/note` does",
     "init": "sends a prompt of the program",
     "paste": "shows an attachment of the clipboard, of which the terminal has none",
     "mcp": "shows what `yourtool mcp show` prints; `tests/cli/test_mcp.py` has hostile servers",

@@ -12,7 +12,7 @@ from yourtool.agent.commands.base import (
     StartTurn,
 )
 from yourtool.events.deltas import Notice
-from yourtool.extensions.asides import review, side_question
+from yourtool.extensions.asides import goal, goal_options, review, side_question
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
@@ -39,6 +39,26 @@ async def review_changes(session: "Session", runtime: "Runtime", argument: str) 
     yield StartTurn(review.review(session, runtime, argument))
 
 
+async def pursue_goal(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
+    """`/goal`: work until a goal is met; show, stop or continue it."""
+    stored = goal.find_goal(session)
+    match argument:
+        case "" if stored is None:
+            text = f"There is no goal; `/goal {goal_options.USAGE}` starts one."
+            yield Notice(level="info", text=text)
+        case "" if stored is not None:
+            yield Report("Goal", (Section("Goal", goal.describe(stored, session)),))
+        case "stop":
+            async for event in goal.stop_goal(session):
+                yield event
+        case "resume":
+            yield StartTurn(goal.continue_goal(session, interactive=runtime.options.interactive))
+        case _:
+            wanted = goal_options.parse_goal(argument)
+            started = goal.start_goal(session, wanted, interactive=runtime.options.interactive)
+            yield StartTurn(started)
+
+
 COMMANDS = (
     SlashCommand(
         name="btw",
@@ -55,10 +75,19 @@ COMMANDS = (
         has_answer=True,
         summary="let a model review the uncommitted changes, or those since BASE",
     ),
+    SlashCommand(
+        name="goal",
+        run=pursue_goal,
+        argument="[stop | resume | [--turns N] [--cost USD] [--minutes N] TEXT [-- COMMAND]]",
+        keywords=(("stop", "end the goal"), ("resume", "continue a goal that is paused")),
+        is_multiline=True,
+        has_answer=True,
+        summary="work until COMMAND succeeds, or a model decides that TEXT is met; alone, show it",
+    ),
 )
 
 
 def find_notices(session: "Session") -> Sequence[str]:
     """Return warnings about a session that was opened."""
-    del session
-    return ()
+    has_goal = "goal" in session.state.branch.entries
+    return goal.find_notices(session) if has_goal else ()
