@@ -137,9 +137,11 @@ async def test_goal_is_paused_after_a_resume_and_continues(open_free):
         )
         [report] = await talk.run("/goal")
         assert isinstance(report, Report)
-        assert ("state", "paused; `/goal resume` continues it") in report.sections[0].rows
+        state = dict(report.sections[0].rows)["state"]
+        assert state.startswith("paused; `/goal resume` continues it: ")
         events = await pursue(talk, "resume")
-        assert count_turns(events) == 1 and "Goal met after 1 turn" in entries(events)[-1]
+        assert count_turns(events) == 1 and "Goal met after 2 turns" in entries(events)[-1]
+        assert find_goal(talk.session).cost_usd == talk.session.state.cost_usd
 
 
 async def test_paused_goal_can_be_stopped(open_free):

@@ -1,7 +1,7 @@
 """Turns until a goal is met.
 
-A check passes, or a model decides that the goal is met. The state is in entries of the session. A goal whose last entry is `working` and that no process
-works on is paused.
+A check passes, or a model decides that the goal is met. The state is in entries of the session. A
+goal whose last entry is `working` and that no process works on is paused.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from contextlib import aclosing
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Struct
@@ -41,8 +41,9 @@ KIND = "goal"
 MAX_STALLED = 3
 """Turns without a change of a file or of the output of the check."""
 _STOPPED = "you stopped it"
-_AT_WORK = WeakSet["Session"]()
-"""The sessions whose goal is worked on now."""
+_PAUSED = "paused, because the program ended"
+_AT_WORK = WeakKeyDictionary["Session", "_Pursuit"]()
+"""The goals that are worked on now."""
 
 Status: TypeAlias = Literal["working", "met", "stopped", "failed"]
 
@@ -104,8 +105,9 @@ def find_notices(session: "Session") -> Sequence[str]:
 
 def describe(state: GoalState, session: "Session") -> tuple[tuple[str, str], ...]:
     """Return rows about a goal."""
-    goal = state.goal
-    is_paused = state.status == "working" and session not in _AT_WORK
+    if (pursuit := _AT_WORK.get(session)) is not None:
+        state = pursuit.get_state()
+    goal, is_paused = state.goal, state.status == "working" and pursuit is None
     status = "paused; `/goal resume` continues it" if is_paused else state.status
     return (
         ("goal", goal.text),
@@ -188,7 +190,7 @@ class _Pursuit:
         """
         seconds = self._state.goal.minutes * 60 - self._state.seconds
         timer = asyncio.get_running_loop().call_later(max(0, seconds), self._expire)
-        _AT_WORK.add(self._session)
+        _AT_WORK[self._session] = self
         try:
             yield await self._record(self._state)
             prompt = "" if is_resumed else self._build_first_prompt()
@@ -201,15 +203,17 @@ class _Pursuit:
                     async for event in events:
                         yield event
                 prompt = self._build_next_prompt()
-            if self._ending is not None and not self._is_leaving:
+            if self._is_leaving:
+                yield await self._record(replace(self.get_state(), reason=_PAUSED))
+            elif self._ending is not None:
                 status, reason = self._ending
-                ended = replace(self._used(), status=status, reason=reason)
+                ended = replace(self.get_state(), status=status, reason=reason)
                 yield await self._record(ended)
                 if status != "met" and not (self._interactive or self._is_explained):
                     raise GoalError(ended.describe())
         finally:
             timer.cancel()
-            _AT_WORK.discard(self._session)
+            del _AT_WORK[self._session]
 
     async def _take_turn(self, prompt: str) -> AsyncGenerator[Event, None]:
         """Take a turn, unless the prompt is empty."""
@@ -246,7 +250,7 @@ class _Pursuit:
 
     def _check_cost(self) -> None:
         limit = self._state.goal.cost_usd
-        if self._ending is None and self._used().cost_usd >= limit:
+        if self._ending is None and self.get_state().cost_usd >= limit:
             self._stop("failed", f"it has cost {format_money(limit)}, its limit")
             self._session.cancel()
 
@@ -264,7 +268,7 @@ class _Pursuit:
         self._is_explained = self._is_explained or self._ending is None
         self._stop(status, reason)
 
-    def _used(self) -> GoalState:
+    def get_state(self) -> GoalState:
         """Return the state with the cost and the time until now."""
         cost = self._before.cost_usd + self._session.state.cost_usd - self._paid
         seconds = self._before.seconds + time.monotonic() - self._started
@@ -310,7 +314,7 @@ class _Pursuit:
         elif before.turns >= before.goal.turns:
             self._stop("failed", f"its {before.goal.turns} turns are over; {verdict.reason}")
         else:
-            await channel.emit(build_entry(self._used()))
+            await channel.emit(build_entry(self.get_state()))
 
     async def _record(self, state: GoalState) -> EntryAdded:
         return await self._session.record(build_entry(state))

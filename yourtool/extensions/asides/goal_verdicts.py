@@ -1,4 +1,4 @@
-"""Verdicts on a goal, by a command or a model."""
+"""Verdicts on a goal."""
 
 import asyncio
 import hashlib
