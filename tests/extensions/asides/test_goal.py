@@ -139,9 +139,22 @@ async def test_goal_is_paused_after_a_resume_and_continues(open_free):
         assert isinstance(report, Report)
         state = dict(report.sections[0].rows)["state"]
         assert state.startswith("paused; `/goal resume` continues it: ")
-        events = await pursue(talk, "resume")
+        [choice] = await talk.run("/goal resume")
+        assert choice.title == f"Continue, and run `{CHECK}` after each turn?"
+        [started] = [each async for each in choice.then("yes")]
+        events = await play(started.events)
         assert count_turns(events) == 1 and "Goal met after 2 turns" in entries(events)[-1]
         assert find_goal(talk.session).cost_usd == talk.session.state.cost_usd
+
+
+async def test_check_of_a_stored_goal_is_not_run_without_a_user(open_free):
+    async with open_free(Reply("one two three " * 100, pause=0.01), interactive=False) as talk:
+        [started] = await talk.run("/goal write it -- touch made")
+        async for event in started.events:
+            if isinstance(event, TurnStarted):
+                talk.session.cancel(is_leaving=True)
+        with pytest.raises(UsageError, match="Nobody is present to approve `touch made`"):
+            await talk.run("/goal resume")
 
 
 async def test_paused_goal_can_be_stopped(open_free):

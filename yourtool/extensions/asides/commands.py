@@ -1,9 +1,12 @@
 """Slash commands about side questions, reviews and goals."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import (
+    Choice,
+    Choose,
     CommandResults,
     Report,
     Section,
@@ -11,6 +14,7 @@ from yourtool.agent.commands.base import (
     SlashCommand,
     StartTurn,
 )
+from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.extensions.asides import goal, goal_options, review, side_question
 
@@ -52,11 +56,28 @@ async def pursue_goal(session: "Session", runtime: "Runtime", argument: str) -> 
             async for event in goal.stop_goal(session):
                 yield event
         case "resume":
-            yield StartTurn(goal.continue_goal(session, interactive=runtime.options.interactive))
+            wanted = goal.find_goal_to_continue(session).goal
+            is_attended = runtime.options.interactive
+            then = partial(_continue_goal, session, is_attended)
+            if not wanted.check:
+                async for result in then("yes"):
+                    yield result
+            elif is_attended:  # another session or another program can have written it
+                title = f"Continue, and run `{wanted.check}` after each turn?"
+                yield Choose(title, (Choice("yes", "Continue"), Choice("no", "Not now")), then)
+            else:
+                raise UsageError(
+                    f"Nobody is present to approve `{wanted.check}`: start the goal again."
+                )
         case _:
             wanted = goal_options.parse_goal(argument)
             started = goal.start_goal(session, wanted, interactive=runtime.options.interactive)
             yield StartTurn(started)
+
+
+async def _continue_goal(session: "Session", is_attended: bool, answer: str) -> CommandResults:
+    if answer == "yes":
+        yield StartTurn(goal.continue_goal(session, interactive=is_attended))
 
 
 COMMANDS = (

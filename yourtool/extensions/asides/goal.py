@@ -103,6 +103,18 @@ def find_notices(session: "Session") -> Sequence[str]:
     return (f"A goal is paused: {text}. `/goal resume` continues it, `/goal stop` ends it.",)
 
 
+def find_goal_to_continue(session: "Session") -> GoalState:
+    """Return the goal of a session that is not met.
+
+    Raises:
+        UsageError: a turn is running, or there is none.
+    """
+    _require_idle(session)
+    if (state := find_goal(session)) is None or state.status == "met":
+        raise UsageError("There is no goal to continue.")
+    return state
+
+
 def describe(state: GoalState, session: "Session") -> tuple[tuple[str, str], ...]:
     """Return rows about a goal."""
     if (pursuit := _AT_WORK.get(session)) is not None:
@@ -135,9 +147,7 @@ def continue_goal(session: "Session", *, interactive: bool) -> AsyncGenerator[Ev
     Raises:
         UsageError: a turn is running, or there is no goal that is not met.
     """
-    _require_idle(session)
-    if (state := find_goal(session)) is None or state.status == "met":
-        raise UsageError("There is no goal to continue.")
+    state = find_goal_to_continue(session)
     if state.status != "working":  # it has its limits again
         state = GoalState(goal=state.goal, signature=state.signature)
     return _Pursuit(session, state, interactive=interactive).run(is_resumed=True)
