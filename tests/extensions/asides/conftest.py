@@ -1,8 +1,9 @@
 """A session with a scripted provider, and commands as a user types them."""
 
-import io
+import os
 import subprocess
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -81,8 +82,8 @@ def run(monkeypatch, capsys, open_conversation):
 
     def run(*words, replies):
         monkeypatch.chdir(open_conversation.work)
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
-        with ProviderServer(replies) as server:
+        with ProviderServer(replies) as server, Path(os.devnull).open() as nothing:
+            monkeypatch.setattr("sys.stdin", nothing)
             for name, value in server.environment.items():
                 monkeypatch.setenv(name, value)
             code = main(["-m", "sonnet", *words])

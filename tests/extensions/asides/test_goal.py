@@ -8,6 +8,7 @@ import pytest
 
 from tests.agent.harness import play
 from tests.provider_server import Reply
+from tests.sandbox_here import get_variables
 from yourtool.agent.commands.base import Report, StartTurn
 from yourtool.agent.commands.command_table import read_commands
 from yourtool.errors import UsageError
@@ -174,6 +175,15 @@ async def test_check_that_a_rule_forbids_is_not_run(open_free):
         events = await pursue(talk, "write it -- touch forbidden")
         assert "The check was not run" in entries(events)[-1]
         assert not (talk.work / "forbidden").exists()
+
+
+@pytest.mark.skipif(bool(get_variables()), reason="the full sandbox does not work here")
+async def test_check_runs_in_the_sandbox(open_conversation):
+    outside = open_conversation.work.parent / "outside"
+    async with open_conversation(Reply("Yes.")) as talk:
+        events = await pursue(talk, f"--turns 1 write it -- touch here && touch {outside}")
+        assert "the check failed" in entries(events)[-1]
+        assert (talk.work / "here").exists() and not outside.exists()
 
 
 async def test_failed_turn_ends_the_goal(open_free):

@@ -102,6 +102,14 @@ async def test_credentials_binary_and_long_files_are_left_out_and_named(changed,
         assert "picture.bin (binary)" in last and "long.txt (only the first 60,000 of " in last
 
 
+async def test_keys_in_changes_are_replaced(changed, open_conversation):
+    (changed / "notes.txt").write_text("sk-ant-test-0000000000000000\n")
+    async with open_conversation(report()) as talk:
+        await review(talk)
+        [asked] = talk.bodies()
+        assert "notes.txt" in sent(asked) and "sk-ant-test" not in sent(asked)
+
+
 async def test_folder_without_a_repository_is_an_error(open_conversation):
     async with open_conversation() as talk:
         with pytest.raises(UsageError, match="in no git repository"):
