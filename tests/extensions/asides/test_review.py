@@ -102,6 +102,15 @@ async def test_credentials_binary_and_long_files_are_left_out_and_named(changed,
         assert "picture.bin (binary)" in last and "long.txt (only the first 60,000 of " in last
 
 
+async def test_many_large_files_are_counted_and_not_all_read(changed, open_conversation):
+    for number in range(90):
+        (changed / f"large{number}.txt").write_text("a line of text\n" * 3_000)
+    async with open_conversation(report()) as talk:
+        *_, entry = await review(talk)
+        assert entry.text.splitlines()[-1].endswith(" more") and "(no room)" in entry.text
+        assert len(sent(talk.bodies()[0])) < 500_000
+
+
 async def test_keys_in_changes_are_replaced(changed, open_conversation):
     (changed / "notes.txt").write_text("sk-ant-test-0000000000000000\n")
     async with open_conversation(report()) as talk:

@@ -21,6 +21,8 @@ _BRANCHES = ("@{upstream}", "main", "master", "origin/main", "origin/master")
 _START = "diff --git "
 _MAX_FILE_CHARACTERS = 60_000
 _MAX_UNTRACKED_BYTES = 1_000_000
+_MAX_NAMED = 30
+"""Omitted files that are named; the others are counted."""
 
 
 class Diff(Struct, frozen=True):
@@ -47,7 +49,7 @@ def read_diff(workspace: Workspace, base: str, most: int, mask: Mask) -> Diff:
     """
     if (repository := find_repository(workspace.root)) is None:
         raise UsageError("This folder is in no git repository, so there is nothing to review.")
-    reader = _Reader(workspace, GitRunner(repository, _SECONDS))
+    reader = _Reader(workspace, GitRunner(repository, _SECONDS), most)
     try:
         name, commit = reader.find_base(base)
         changes = dict(reader.iter_changes(commit))
@@ -61,9 +63,10 @@ def read_diff(workspace: Workspace, base: str, most: int, mask: Mask) -> Diff:
 class _Reader:
     """Reads one repository."""
 
-    def __init__(self, workspace: Workspace, runner: GitRunner) -> None:
+    def __init__(self, workspace: Workspace, runner: GitRunner, room: int) -> None:
+        """`room`: characters after which no new file is read."""
         self.omitted: list[str] = []
-        self._workspace, self._runner = workspace, runner
+        self._workspace, self._runner, self._room = workspace, runner, room
 
     def find_base(self, base: str) -> tuple[str, str]:
         """Return the words for the commit to compare with, and its id or the id of a tree."""
@@ -142,6 +145,9 @@ class _Reader:
 
     def _read_new(self, name: str) -> str | None:
         """Return the text of an untracked file; None if it is omitted."""
+        if self._room <= 0:
+            self.omitted.append(f"{name} (no room)")
+            return None
         try:
             data = self._workspace.read(name, limit=_MAX_UNTRACKED_BYTES)
         except ToolError:
@@ -150,6 +156,7 @@ class _Reader:
         if b"\0" in data:
             self.omitted.append(f"{name} (binary)")
             return None
+        self._room -= len(data)
         return data.decode("utf-8", "replace")
 
 
@@ -174,4 +181,6 @@ def _shorten(
             continue
         texts[name] = text
         room -= len(text)
-    return Diff(base, hide_keys("".join(texts.values())), tuple(texts), tuple(left_out))
+    named, rest = left_out[:_MAX_NAMED], len(left_out) - _MAX_NAMED
+    named += [f"{rest:,} more"] if rest > 0 else []
+    return Diff(base, hide_keys("".join(texts.values())), tuple(texts), tuple(named))

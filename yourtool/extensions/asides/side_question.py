@@ -90,20 +90,18 @@ class SideQuestion:
 
     async def _answer(self, channel: Channel) -> None:
         """Request the answer; a second time without tools if the model calls one instead."""
-        limit, spending = None, None
         try:
             turn = await self._session.build_aside(channel, self._interrupt)
-            spending, limit = turn.env.spending, turn.env.spending.limit_reached
+            limit = turn.env.spending.limit_reached
             request = await asyncio.to_thread(_build_request, turn, self._question)
             end = await call_silently(turn, request, channel)
             if isinstance(end, LlmCallCompleted) and not end.message.text.strip():
                 end = await call_silently(turn, replace(request, tool_choice="none"), channel)
         except Interrupted:
             return
-        finally:
-            if spending is not None:
-                spending.limit_reached = limit  # what stops a turn is not what stops a question
         if isinstance(end, LlmCallFailed):
+            if turn.env.spending.limit_reached == end.error_message_redacted:
+                turn.env.spending.limit_reached = limit  # it stopped no turn
             raise SideQuestionError(f"There is no answer: {end.error_message_redacted}")
         if not end.message.text.strip():
             raise SideQuestionError(f"`{end.model}` replied without an answer.")
