@@ -21,9 +21,11 @@ from msgspec import Struct
 from yourtool.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from yourtool.agent.commands.base import SlashCommand
     from yourtool.agent.routes.learned_routing import LearnedRouting
+    from yourtool.agent.session.session import Session
     from yourtool.agent.session_environment import OtherAgents, SessionEnvironment
     from yourtool.extensions.ports import (
         AgentsModule,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         ModelTrials,
         SessionActionModule,
         SessionImporter,
+        SlashCommandsModule,
     )
     from yourtool.settings.agent_config import AgentConfig, RoutingConfig
     from yourtool.store.base import SessionStore
@@ -72,10 +75,13 @@ class Extension(Struct, frozen=True, kw_only=True):
     """An `AgentsModule`, for `[agents]`."""
     key_mode: str = ""
     """A `KeyModeModule`, for `[ui] vim`."""
+    slash_commands: str = ""
+    """A `SlashCommandsModule`, which is imported with the table of slash commands."""
 
 
 _ROWS = (
     Extension(folder="agents", agents="agents.session_agents"),
+    Extension(folder="asides", slash_commands="asides.commands"),
     Extension(
         folder="editors",
         commands=(
@@ -235,6 +241,20 @@ def _load_learned_routes() -> "LearnedRoutesModule | None":
 def load_key_mode() -> "KeyModeModule | None":
     """Import the other keys for the prompt, if there is such an extension."""
     return _load_first(each.key_mode for each in EXTENSIONS)
+
+
+def list_slash_commands() -> "tuple[SlashCommand, ...]":
+    """Return the slash commands of all extensions."""
+    return tuple(command for module in _load_slash_commands() for command in module.COMMANDS)
+
+
+def find_notices(session: "Session") -> "Sequence[str]":
+    """Return the warnings of extensions about a session that was opened."""
+    return [text for module in _load_slash_commands() for text in module.find_notices(session)]
+
+
+def _load_slash_commands() -> "list[SlashCommandsModule]":
+    return [_load(each.slash_commands) for each in EXTENSIONS if each.slash_commands]
 
 
 def _load_first(modules: Iterable[str]) -> Any:

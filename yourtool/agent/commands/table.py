@@ -1,5 +1,6 @@
 """Table of all slash commands."""
 
+from yourtool import extensions
 from yourtool.agent.commands import (
     api_keys,
     context,
@@ -27,6 +28,8 @@ STEER = SlashCommand(
     summary="send a message to the running turn, or the last queued one without TEXT",
 )
 
+EXTENDED = extensions.list_slash_commands()
+"""Commands that a custom command of the same name replaces."""
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(name="help", summary="list commands and keys", needs_session=False),
     SlashCommand(
@@ -69,6 +72,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         summary="attach an image, audio or document to the next prompt; `-` removes attachments",
     ),
     SlashCommand(name="paste", summary="insert the image or the text in the clipboard"),
+    *EXTENDED,
     SlashCommand(name="quit", summary="quit", needs_session=False, aliases=("exit", "q")),
 )
 """Commands without a handler are about the front end: its keys, display, prompt and end."""
