@@ -5,7 +5,8 @@ import pytest
 
 from yourtool.errors import ConfigError
 from yourtool.paths import Paths
-from yourtool.settings.config import config_file, install_defaults, load_config
+from yourtool.settings.config import config_file, load_config
+from yourtool.settings.first_files import install_defaults
 from yourtool.settings.saved_settings import save_setting, save_workspace_setting, split_save_option
 
 

@@ -32,7 +32,8 @@ from yourtool.process import prctl
 from yourtool.process.early_prompt.handover import Handover
 from yourtool.process.memory import SHORTAGE, is_shortage, require_memory
 from yourtool.run_result import ExitCode, exit_code_for
-from yourtool.settings.config import install_defaults, load_report
+from yourtool.settings.config import load_report
+from yourtool.settings.first_files import install_defaults
 
 _log = logging.getLogger(__name__)
 

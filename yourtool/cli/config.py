@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import json, to_builtins
-
 from yourtool import extensions
 from yourtool.agent.routes.routing_rules import RoutingRules, examine_rules
 from yourtool.agent.session.project.project_checks import find_check_problems
@@ -19,19 +17,19 @@ from yourtool.foundation.text import printable
 from yourtool.paths import Paths
 from yourtool.permissions.shell import specs
 from yourtool.permissions.trust import CHECKS, ROUTING
-from yourtool.process.environment import is_secret
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.routing.policy import FILE_NAME
 from yourtool.run_result import ExitCode
 from yourtool.settings.config import (
     AUTO_THEME,
     ConfigReport,
-    Problem,
     Setting,
     config_file,
     format_key,
     load_report,
 )
+from yourtool.settings.problems import Problem
+from yourtool.settings.shown_values import format_value, redact
 from yourtool.settings.toml_places import line_of
 from yourtool.tui.keys.keymap import build_keymap
 from yourtool.tui.theme.themes import load_named_theme
@@ -157,8 +155,8 @@ def find_theme_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, ..
 
 
 def get_ui_warnings(paths: Paths, report: ConfigReport) -> tuple[str, ...]:
-    """Return the mistakes with which the program starts, for the interface."""
-    keys = (*report.problems, *find_key_problems(paths, report))
+    """Return what of the settings has no effect in the interface, besides the mistakes."""
+    keys = find_key_problems(paths, report)
     return (
         *(f"The default keys are used instead of {each}" for each in keys),
         *(f"The default theme is used: {each}" for each in find_theme_problems(paths, report)),
@@ -196,24 +194,18 @@ def _print_paths(paths: Paths, *, as_json: bool) -> int:
 
 
 def _print_settings(settings: tuple[Setting, ...], *, as_json: bool) -> None:
-    rows = [(format_key(each.key), _redacted_value(each), each.source) for each in settings]
     if as_json:
+        rows = [
+            (format_key(each.key), redact(each.key, each.value), each.source) for each in settings
+        ]
         print_json([dict(zip(("key", "value", "source"), row, strict=True)) for row in rows])
     else:
-        print_table([(key, _format_value(value), source) for key, value, source in rows])
-
-
-def _redacted_value(setting: Setting) -> Any:
-    if setting.key[0] == "providers" and setting.key[-1] == "headers":
-        return dict.fromkeys(setting.value, "***")  # a header can contain a key
-    if setting.key == ("shell", "environment", "set"):
-        values: dict[str, str] = setting.value
-        return {name: "***" if is_secret(name, each) else each for name, each in values.items()}
-    return to_builtins(setting.value)
-
-
-def _format_value(value: Any) -> str:
-    return "–" if value is None else json.encode(value).decode()
+        print_table(
+            [
+                (format_key(each.key), format_value(each.key, each.value), each.source)
+                for each in settings
+            ]
+        )
 
 
 def _print_problems(problems: tuple[Problem, ...]) -> None:

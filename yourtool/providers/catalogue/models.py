@@ -4,6 +4,7 @@ It is read from `models.toml` and `prices.toml`, the shipped ones and those in t
 The user's rows override the shipped ones key by key. Invalid entries raise a `ConfigError`.
 """
 
+import os
 import re
 from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime
@@ -110,6 +111,19 @@ class Catalogue:
                         f"models.toml: `{model.id}` and `{owner}` are both called `{alias}`; take"
                         " the alias from one of them"
                     )
+
+    @classmethod
+    def load_valid(cls, paths: Paths) -> "tuple[Catalogue, list[str]]":
+        """Return the catalogue without the user's tables that have mistakes, and why."""
+        problem, none = "", Path(os.devnull)
+        for models, prices in ((None, None), (none, None), (None, none), (none, none)):
+            try:
+                found = cls.load(paths, models, prices)
+            except ConfigError as error:
+                problem = problem or f"{error}. No row of this file is used."
+            else:
+                return found, [problem] if problem else []
+        raise ConfigError(problem)
 
     @classmethod
     def load(
