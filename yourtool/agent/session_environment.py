@@ -257,6 +257,14 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
         if place.sandbox is not None and is_copy and not self.is_worker:
             await place.sandbox.close()
 
+    def use_settings(self, config: Config) -> None:
+        """Use the changed settings that need no new session, from the next request on."""
+        self.spending.limits, self.spending.budgets.config = config.limits, config.budget
+        self.requests.context, self.fallback = config.context, config.fallback
+        self.requests.cache_retention = config.cache_retention
+        self.requests.thinking_on_swap = config.thinking_on_swap
+        self.user.attaches_mentions = config.ui.file_mentions == "attach"
+
     def has_resource(self, name: str) -> bool:
         """Whether `name` is a resource of a server, as it is mentioned."""
         servers = self.find_servers()

@@ -200,8 +200,6 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         app.first_message = arguments.first_message
         app.apply_settings(config.ui)
         app.config_warnings = import_module("yourtool.cli.config").get_ui_warnings(paths, report)
-        if config.ui.vim and (vim := extensions.load_key_mode()) is not None:
-            app.chat.prompt.key_mode = vim.build_key_mode(app.chat.prompt)
         app.take_keys, app.shell_settings = take_keys, shell_settings
         if shows_early_prompt:
             app.replace_early_prompt()

@@ -1,15 +1,13 @@
 """`yourtool config`: settings, sources and problems."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from yourtool import extensions
 from yourtool.agent.routes.routing_rules import RoutingRules, examine_rules
 from yourtool.agent.session.project.project_checks import find_check_problems
 from yourtool.agent.session.project.project_files import read_project_files
-from yourtool.cli.arguments import Arguments
+from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.errors import ConfigError
 from yourtool.foundation.files import path_exists, real_path
@@ -25,6 +23,7 @@ from yourtool.settings.config import (
     ConfigReport,
     Setting,
     config_file,
+    find_option_settings,
     format_key,
     load_report,
 )
@@ -42,7 +41,9 @@ def run(paths: Paths, arguments: Arguments) -> int:
     """Run `config show`, `config path` or `config check`."""
     if arguments.action == "path":
         return _print_paths(paths, as_json=arguments.json)
-    report = load_report(paths, options=_settings_from_options(arguments))
+    report = load_report(
+        paths, options=find_option_settings(build_run_options(arguments, interactive=False))
+    )
     problems = report.problems
     if arguments.action == "show":
         _print_settings(report.settings, as_json=arguments.json)
@@ -162,18 +163,6 @@ def get_ui_warnings(paths: Paths, report: ConfigReport) -> tuple[str, ...]:
         *(f"The default theme is used: {each}" for each in find_theme_problems(paths, report)),
         *(f"No effect: {each}" for each in find_missing_extensions(paths, report)),
     )
-
-
-def _settings_from_options(arguments: Arguments) -> Mapping[str, Any]:
-    """Return the settings that command line options override, by key."""
-    given = {
-        "model": arguments.model,
-        "mode": arguments.mode,
-        "effort": arguments.effort,
-        "limits.max_requests_per_turn": arguments.max_turns,
-        "limits.max_cost_per_turn_usd": arguments.max_cost,
-    }
-    return {key: value for key, value in given.items() if value is not None}
 
 
 def _print_paths(paths: Paths, *, as_json: bool) -> int:

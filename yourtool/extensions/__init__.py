@@ -23,6 +23,7 @@ from yourtool.errors import InvalidRequestError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from yourtool.agent.commands.base import CommandHandler
     from yourtool.agent.routes.learned_routing import LearnedRouting
     from yourtool.agent.session_environment import OtherAgents, SessionEnvironment
     from yourtool.extensions.ports import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         ModelTrials,
         SessionActionModule,
         SessionImporter,
+        SlashModule,
     )
     from yourtool.settings.agent_config import AgentConfig, RoutingConfig
     from yourtool.store.base import SessionStore
@@ -51,6 +53,16 @@ class Command(Struct, frozen=True, kw_only=True):
     """The command that follows it in lists."""
 
 
+class Slash(Struct, frozen=True, kw_only=True):
+    """A slash command."""
+
+    name: str
+    summary: str
+    module: str
+    """A `SlashModule`."""
+    aliases: tuple[str, ...] = ()
+
+
 class Extension(Struct, frozen=True, kw_only=True):
     """A folder of this package, with what it offers."""
 
@@ -58,6 +70,7 @@ class Extension(Struct, frozen=True, kw_only=True):
     commands: tuple[Command, ...] = ()
     session_actions: tuple[Command, ...] = ()
     """Actions of `yourtool sessions`."""
+    slash_commands: tuple[Slash, ...] = ()
     learned_routes: str = ""
     """A `LearnedRoutesModule`, for `[routing] patterns`."""
     route_replay: str = ""
@@ -124,6 +137,27 @@ _ROWS = (
         ),
     ),
     Extension(
+        folder="settings_list",
+        slash_commands=(
+            Slash(
+                name="config",
+                summary="show and change the settings",
+                module="settings_list.commands",
+                aliases=("settings",),
+            ),
+            Slash(
+                name="vim",
+                summary="switch Vim's keys in the prompt on or off, also in the file",
+                module="settings_list.commands",
+            ),
+            Slash(
+                name="hooks",
+                summary="list the hooks, where they are from, and whether they run",
+                module="settings_list.commands",
+            ),
+        ),
+    ),
+    Extension(
         folder="settings_import",
         commands=(
             Command(
@@ -155,6 +189,17 @@ def find_removed(command: str) -> str:
 def find_session_actions() -> Iterator[Command]:
     """Yield the actions of `yourtool sessions` of all extensions."""
     return (action for each in EXTENSIONS for action in each.session_actions)
+
+
+def find_slash_commands() -> Iterator[Slash]:
+    """Yield the slash commands of all extensions."""
+    return (command for each in EXTENSIONS for command in each.slash_commands)
+
+
+def load_slash_command(command: Slash) -> "CommandHandler":
+    """Import the handler of a slash command."""
+    module: SlashModule = _load(command.module)
+    return module.HANDLERS[command.name]
 
 
 def load_session_action(name: str) -> "SessionActionModule":

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Mapping, Sequence
 
+    from yourtool.agent.commands.base import CommandHandler
     from yourtool.agent.routes.learned_routing import LearnedRouting
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session_environment import OtherAgents, SessionEnvironment
@@ -50,6 +51,13 @@ class SessionActionModule(Protocol):
     ) -> int:
         """Run the action for the session of its argument `id`, if any; return the exit code."""
         ...
+
+
+class SlashModule(Protocol):
+    """A module with slash commands."""
+
+    HANDLERS: "Mapping[str, CommandHandler]"
+    """By name."""
 
 
 class ModelTrials(Protocol):

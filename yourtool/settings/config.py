@@ -300,6 +300,16 @@ def load_report(
     return ConfigReport(config, settings, tuple(problems), text)
 
 
+def validate(key: TableKey, value: Any) -> Any:
+    """Return the value of a setting, converted to its type, or what is wrong with it as a `Fault`.
+
+    A `Fault` also for a value that only an option can have.
+    """
+    [(_, outcome), *_] = iter_leaves(build_tables({key: value}), Config)
+    fault = _find_fault(key, outcome)
+    return outcome if fault is None else fault
+
+
 def config_file(paths: Paths) -> Path:
     """Return the path of the user's settings."""
     return paths.home / "config.toml"
@@ -353,6 +363,18 @@ def _overrides(
     for name, value in options.items():
         key = tuple(name.split("."))
         yield key, value, f"option --{OPTIONS.get(name, name)}"
+
+
+def find_option_settings(options: RunOptions) -> dict[str, Any]:
+    """Return the settings that options of the command line override, by key."""
+    given = {
+        "model": options.model,
+        "mode": options.mode,
+        "effort": options.effort,
+        "limits.max_requests_per_turn": options.max_turns,
+        "limits.max_cost_per_turn_usd": options.max_cost,
+    }
+    return {key: value for key, value in given.items() if value is not None}
 
 
 OPTIONS: Mapping[str, str] = {

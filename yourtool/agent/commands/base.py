@@ -117,9 +117,9 @@ class CopyText(Struct, frozen=True):
 
 
 class SettingChanged(Struct, frozen=True):
-    """Update what depends on the model of the next prompt, the approval mode, or trust."""
+    """Update what depends on the model of the next prompt, the mode, trust, or `config.toml`."""
 
-    setting: Literal["model", "mode", "trust"]
+    setting: Literal["model", "mode", "trust", "settings"]
 
 
 class StartTurn(Struct, frozen=True):
@@ -244,6 +244,8 @@ class EnterText(Struct, frozen=True):
     then: AnswerHandler
     """Continues with the text, which is empty if the user cancels."""
     hidden: bool = False
+    value: str = ""
+    """The text at first."""
 
 
 CommandResult: TypeAlias = (

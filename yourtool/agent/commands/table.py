@@ -1,5 +1,11 @@
 """Table of all slash commands."""
 
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from yourtool import extensions
 from yourtool.agent.commands import (
     api_keys,
     context,
@@ -16,9 +22,13 @@ from yourtool.agent.commands import (
     routing,
     skills,
 )
-from yourtool.agent.commands.base import SlashCommand
+from yourtool.agent.commands.base import CommandResults, SlashCommand
 from yourtool.agent.commands.permissions import permissions, trust
 from yourtool.agent.commands.sessions import changes, exports, sessions, tree, undo
+
+if TYPE_CHECKING:
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
 
 STEER = SlashCommand(
     name="steer",
@@ -26,6 +36,26 @@ STEER = SlashCommand(
     is_multiline=True,
     summary="send a message to the running turn, or the last queued one without TEXT",
 )
+
+
+def _iter_added() -> Iterator[SlashCommand]:
+    """Yield the commands of extensions."""
+    for each in extensions.find_slash_commands():
+        yield SlashCommand(
+            name=each.name,
+            run=partial(_run_added, each),
+            summary=each.summary,
+            aliases=each.aliases,
+        )
+
+
+async def _run_added(
+    command: extensions.Slash, session: "Session", runtime: "Runtime", argument: str
+) -> CommandResults:
+    handle = await asyncio.to_thread(extensions.load_slash_command, command)
+    async for result in handle(session, runtime, argument):
+        yield result
+
 
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(name="help", summary="list commands and keys", needs_session=False),
@@ -51,6 +81,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         argument_kind="theme",
         summary="change the colour theme; `--save` makes it the default",
     ),
+    *_iter_added(),
     *modes.COMMANDS,
     *plans.COMMANDS,
     *processes.COMMANDS,

@@ -43,6 +43,7 @@ from yourtool.tui.screens.sessions import (
     update_demo_banner,
 )
 from yourtool.tui.screens.trust import show_used_files
+from yourtool.tui.screens.ui_settings import SettingsChanged
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
@@ -81,6 +82,8 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             chat.status.refresh()
         case SettingChanged(setting="trust"):
             await show_used_files(chat, *require_session(chat))
+        case SettingChanged(setting="settings"):
+            chat.post_message(SettingsChanged(require_session(chat)[0].config.ui))
         case SettingChanged():
             await warn_unsupported(chat)
             update_demo_banner(chat)
@@ -98,8 +101,8 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             chat.prompt.load(fold_text(text))
         case Choose():
             await _show_choices(chat, result)
-        case EnterText(title=title, explanation=explanation, hidden=hidden):
-            entry = dialog.TextEntry(title, explanation, hidden=hidden)
+        case EnterText(title=title, explanation=explanation, hidden=hidden, value=value):
+            entry = dialog.TextEntry(title, explanation, hidden=hidden, value=value)
             text = await chat.app.push_screen_wait(entry)
             await show_results(chat, result.then(text or ""))
         case Invocation():

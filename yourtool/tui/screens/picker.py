@@ -3,7 +3,7 @@
 The user types to filter, and chooses with the arrows and Enter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual import events, getters, on
 from textual.actions import SkipAction
@@ -123,6 +123,8 @@ class Picker(Chooser):
         self._columns = columns
         self._choices, self._count = ChoiceFilter(choices), len(choices)
         self._format = RowFormat(choices, columns)
+        self.follow: Callable[[str], object] | None = None
+        """Called with the value of each row that is highlighted."""
         self.rows = list[Row]()
         """What the list shows."""
         self._hint = hint
@@ -215,6 +217,8 @@ class Picker(Chooser):
         """Show the preview of the highlighted row, and the text about it in a list with columns."""
         if self._preview is not None:
             self._preview.show(self.highlighted.value if self.highlighted is not None else "")
+        if self.follow is not None and self.highlighted is not None:
+            self.follow(self.highlighted.value)
         if self._columns:
             choice = self.highlighted
             self.query_one("#about", Static).update(
