@@ -65,14 +65,14 @@ def run(paths: Paths, arguments: Arguments) -> int:
         else:
             _print_problems(warnings)
             if not problems:
-                print_lines(*_list_files(paths, arguments.workspace), "no problems")
+                print_lines(*list_files(paths, arguments.workspace), "no problems")
     if problems and not (arguments.json and arguments.action == "check"):
         _print_problems(problems)
     return ExitCode.USAGE if problems else ExitCode.ANSWERED
 
 
-def _list_files(paths: Paths, workspace: Path) -> list[str]:
-    """Return the files that `config check` reads, as far as they exist."""
+def list_files(paths: Paths, workspace: Path) -> list[str]:
+    """Return the files of the user and the project with settings, as far as they exist."""
     own = (config_file(paths), *(paths.home / name for name in _OWN_FILES))
     of_project = (each.path for each in read_project_files(workspace) if each.kind in _KINDS)
     return [printable(str(each)) for each in (*own, *of_project) if path_exists(each)]

@@ -155,6 +155,16 @@ _ROWS = (
                 summary="list the hooks, where they are from, and whether they run",
                 module="settings_list.commands",
             ),
+            Slash(
+                name="status",
+                summary="show version, model, folder, mode, sandbox, cost and settings files",
+                module="settings_list.commands",
+            ),
+            Slash(
+                name="doctor",
+                summary="check settings, keys, terminal and store",
+                module="settings_list.commands",
+            ),
         ),
     ),
     Extension(

@@ -1,6 +1,7 @@
 """Values of settings as texts for people."""
 
-from typing import Any, get_args, get_origin
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 from msgspec import Meta, Struct, json, to_builtins
 
@@ -23,7 +24,8 @@ class SettingField(Struct, frozen=True):
     def types(self) -> tuple[Any, ...]:
         """The types of which a value is one."""
         bare = get_args(self.annotation)[0] if _get_meta(self.annotation) else self.annotation
-        return (bare,) if get_origin(bare) else (bare, *get_args(bare))
+        is_union = get_origin(bare) in (Union, UnionType)
+        return get_args(bare) if is_union else (get_origin(bare) or bare,)
 
 
 def find_field(key: TableKey, kind: type[Struct]) -> SettingField | None:

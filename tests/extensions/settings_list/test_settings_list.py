@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from yourtool.agent.commands.base import Choose, EnterText, Invocation, Report, SettingChanged
+from yourtool.agent.history.state import State
 from yourtool.events.deltas import Notice
 from yourtool.extensions.settings_list.commands import HANDLERS
 from yourtool.extensions.settings_list.weaker import describe_weakening
@@ -164,6 +165,7 @@ def test_change_that_weakens_is_recognised_and_its_opposite_is_not(key, old, new
 async def test_change_that_weakens_asks_first(place):
     before = config_file(place[1].paths).read_bytes()
     [asked] = await choose(place, "sandbox.enabled")
+    assert [each.value for each in asked.choices] == ["true", "false"]
     [question] = await follow(asked.then("false"))
     assert question.title == "Commands of models then run with all your rights."
     assert question.choices[0].title == "Keep"
@@ -212,3 +214,23 @@ async def test_hooks_are_listed_with_source_and_state(place):
     write('[[hooks]]\nevent = "PreToolUze"\ncommand = "guard"\n')
     [report] = await run(place, "hooks")
     assert "no hook of this file runs" in dict(report.sections[0].rows)["mistake"]
+
+
+async def test_status_and_doctor_show_what_a_session_runs_with(place):
+    session, runtime = place
+    session.id, session.mode, session.project = "sess_1", Mode.ASK, session.workspace
+    session.model, session.sandbox_level = SimpleNamespace(id="a:b"), "full"
+    session.state = State()
+    write("thme = 1\n")
+    [report] = await run(place, "status")
+    rows, files = (dict(each.rows) for each in report.sections)
+    assert rows["session"].startswith("sess_1") and rows["model"] == "a:b"
+    assert rows["mode"].startswith("ask") and rows["sandbox"] == "full"
+    assert rows["cost"] == "$0.00, 0 turns"
+    texts = [text for _, text in report.sections[1].rows]
+    assert str(config_file(runtime.paths)) in texts
+    assert any("did you mean `theme`" in each for each in texts), files
+    _, report = await run(place, "doctor")
+    sections = {each.title: dict(each.rows) for each in report.sections}
+    assert "✗ thme" in sections["config"] and "✓ yourtool" in sections["program"]
+    assert "✓ SQLite" in sections["store"]

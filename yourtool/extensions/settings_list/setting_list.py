@@ -94,7 +94,7 @@ class SettingList:
             value = self._find_model(typed)
         if isinstance(value, Fault):
             hint = f"; did you mean `{value.nearest}`?" if value.nearest else "."
-            yield self._ask(edited, typed, f"{edited.field.description}\n{value.message}{hint}")
+            yield self._ask(edited, typed, f"{value.message}{hint}\n{edited.field.description}")
             return
         async for result in self._save(edited, value):
             yield result

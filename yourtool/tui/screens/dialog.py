@@ -72,7 +72,7 @@ class TextEntry(Dialog[str | None]):
     DEFAULT_CSS = """
     TextEntry {
         #window { max-width: 76; border: round $warning; border-title-color: $text-warning; }
-        Static { height: auto; }
+        Static { height: auto; max-height: 50vh; }
         Input {
             border: none;
             height: 1;
