@@ -14,7 +14,7 @@ from yourtool.agent.hooks.transcript import FILE_NAME, Transcript
 from yourtool.agent.money.budgets import Budgets, JudgeBudget
 from yourtool.agent.money.reported_costs import ReportedCosts
 from yourtool.agent.routes.session_routes import Routes
-from yourtool.effects import Confirm, Steering, UnsavedText, no_steering
+from yourtool.effects import Confirm, Confirmation, Decision, Steering, UnsavedText, no_steering
 from yourtool.events.deltas import Notice
 from yourtool.foundation.files import is_directory
 from yourtool.foundation.masking import Mask
@@ -167,6 +167,22 @@ class SessionUser(Struct, eq=False):
     steering: Steering = no_steering
     shown_notices: set[str] = field(default_factory=set[str])
     """Notices that the session has shown already."""
+
+    def report_waiting(self, report: Callable[[bool], None]) -> None:
+        """Call `report` with whether a question to the user is open, whenever that changes."""
+        ask, count = self.confirm, 0
+
+        async def confirm(question: Confirmation) -> Decision:
+            nonlocal count
+            count += 1
+            report(count > 0)
+            try:
+                return await ask(question)
+            finally:
+                count -= 1
+                report(count > 0)
+
+        self.confirm = confirm
 
     def new_notices(self, *texts: str | None) -> list[Notice]:
         """Return a notice for each text that the session has not shown yet."""

@@ -20,6 +20,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from yourtool import extensions
 from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.logfile import log_to_file
@@ -115,6 +117,8 @@ def _print_error(message: str) -> None:
 def _dispatch(arguments: Arguments, paths: Paths, handover: Handover | None) -> int:
     if arguments.no_color:
         os.environ["NO_COLOR"] = "1"
+    if arguments.command == "agents" and os.isatty(0) and os.isatty(1) and not arguments.json:
+        arguments = replace(arguments, command="", first_prompt="/agents")
     if arguments.command:
         command = _import_command(arguments.command)
         _enable_gc()

@@ -208,6 +208,8 @@ class Choose(Struct, frozen=True):
     """Describes the highlighted row; called again only when the last call has returned."""
     update: Future[tuple[Choice, ...]] | None = None
     """Returns better rows later; the handler cancels it."""
+    refresh: Callable[[], Awaitable[tuple[Choice, ...] | None]] | None = None
+    """Returns changed rows, or None; called each second while the list is shown."""
     without_choice: str = ""
     """A notice for a user who chooses nothing; what it describes was to follow the choice."""
 

@@ -168,6 +168,8 @@ async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
     shown.is_unexpected = chat.runner.is_command_late
     if wanted.preview is not None:
         shown.add_preview(wanted.preview)
+    if wanted.refresh is not None:
+        shown.keep_fresh(wanted.refresh)
     _load_completions(chat)
     if (update := wanted.update) is not None:
         update.add_done_callback(lambda _: _update_picker(chat, shown, wanted))
