@@ -17,6 +17,7 @@ REMOVABLE = (
     "extensions/linear",
     "extensions/repair",
     "extensions/settings_import",
+    "extensions/settings_list",
     "extensions/vim",
     "tools/mcp",
 )

@@ -28,7 +28,7 @@ BUILT = {
     "yourtool/extensions/settings_import/targets.py: _LIST.format(effect)": [
         r"^[ \t]*allow[ \t]*=[ \t]*\["
     ],
-    "yourtool/settings/saved_settings.py: f'#\\\\s*{re.escape(key[0])}\\\\s*='": [r"#\s*theme\s*="],
+    "yourtool/settings/saved_settings.py: f'#\\\\s*{re.escape(name)}\\\\s*='": [r"#\s*theme\s*="],
     "yourtool/tui/transcript/search.py: '\\\\s+'.join(map(re.escape, words))": [r"ab\s+b"],
     "yourtool/tui/transcript/search.py: f'{between}\\\\s+{between}'.join(parts)": [
         r"a[*_`]*b[*_`]*\s+[*_`]*b[*_`]*a"

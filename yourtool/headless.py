@@ -50,7 +50,8 @@ from yourtool.run_result import (
     RunFailure,
     result_without_turn,
 )
-from yourtool.settings.config import RunOptions, install_defaults
+from yourtool.settings.config import RunOptions
+from yourtool.settings.first_files import install_defaults
 from yourtool.store.base import resolve_id
 from yourtool.tools import validation
 from yourtool.tools.schema import read_reply_schema

@@ -273,12 +273,36 @@ def test_unknown_model_is_a_usage_error(line):
     assert err.count("\n") <= 2
 
 
-def test_invalid_configuration_is_reported_with_its_position(line):
-    config_file(resolve_paths()).write_text("thme = 1")
+def add_settings(text):
+    file = config_file(resolve_paths())
+    file.write_text(f"{text}\n{file.read_text()}")
+
+
+def test_mistake_in_the_settings_is_reported_and_prevents_nothing(line):
+    line.script([{"say": "done"}])
+    add_settings('thme = "light"')
     code, out, err = line("-p", "go")
-    assert (code, out) == (2, "")
-    assert "config.toml:1" in err
-    assert "theme" in err
+    assert (code, out) == (0, "done\n")
+    assert "config.toml:1: `thme`" in err
+    assert "did you mean `theme`? `theme` is" in err
+
+
+def test_mistake_that_may_hide_a_restriction_denies_calls_that_nobody_approves(line):
+    line.script([{"call": "list_dir", "input": {"path": "."}}], [{"say": "done"}])
+    add_settings('sandbox = {hiden = ["~/secret"]}')
+    code, _, err = line("-p", "go", "--mode", "auto", "--allow", "list_dir")
+    assert code == 3
+    assert "config.toml:1: `sandbox.hiden`" in err and "every call needs an approval" in err
+    assert "denied `list_dir`" in err
+
+
+@pytest.mark.parametrize("name", ["models.toml", "prices.toml"])
+def test_table_of_models_with_a_mistake_is_reported_and_prevents_nothing(line, name):
+    (line.home / name).write_text("x = \n")
+    line.script([{"say": "done"}])
+    code, out, err = line("-p", "go")
+    assert (code, out) == (0, "done\n")
+    assert f"{name}: not TOML" in err and "No row of this file is used." in err
 
 
 def test_session_can_be_continued_and_resumed(line):

@@ -19,13 +19,15 @@ pytestmark = pytest.mark.usefixtures("own_logging")
         ("[1]", "got `array`"),
     ],
 )
-def test_a_budget_that_is_no_amount_is_an_error_with_its_line(line, value, words):
+def test_budget_that_is_no_amount_is_reported_and_asks_soon(line, value, words):
     path = line.home / "config.toml"
     path.write_text(f"[budget]\n\nday = {value}\n")
     code, out, err = line("config", "check")
     assert code == 2
     assert f"{path}:3: `budget.day`: " in out + err
     assert words in out + err
+    line.script([{"say": "hello"}])
+    path.write_text(f"budget = {{day = {value}}}\n{path.read_text()}")
     code, _, err = line("-p", "hi")
-    assert code == 2
-    assert words in err
+    assert code == 0
+    assert words in err and '`budget.day` is `"0.01"`.' in err

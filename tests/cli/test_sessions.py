@@ -1,6 +1,7 @@
 """`yourtool sessions search|export|import|fork` (R-PER-07, R-PER-08, R-PER-09; cli.md)."""
 
 import json
+import os
 
 import pytest
 
@@ -373,3 +374,17 @@ def test_sessions_of_workers_are_listed_only_with_their_option(line):
     [worker] = [each["id"] for each in listed if each["id"] != session_id]
     assert {each["title"] for each in listed} == {"Go.", "Look."}
     assert "Look." in run_sessions(line, "show", worker)
+
+
+def test_agents_prints_the_state_of_each_session(line):
+    assert line("agents") == (0, "There are no sessions yet.\n", "")
+    line.script([{"say": "Hello."}])
+    session_id = line.result("-p", "say hello")["session_id"]
+    code, out, _ = line("agents")
+    assert code == 0 and session_id in out and "done" in out and "say hello" in out
+    [row] = json.loads(line("agents", "--json")[1])
+    assert (row["id"], row["state"], row["process"]) == (session_id, "done", "")
+    with FileLease(resolve_paths().database.parent / "locks", session_id) as lease:
+        lease.set_waiting(True)
+        [row] = json.loads(line("agents", "--json")[1])
+    assert (row["state"], row["process"]) == ("waiting", str(os.getpid()))

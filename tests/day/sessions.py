@@ -23,7 +23,8 @@ from yourtool.effects import OUTSIDE_SANDBOX, Confirmation, Decision, Verdict
 from yourtool.events.catalog import Event
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.paths import require_data_directory, resolve_paths
-from yourtool.settings.config import Mode, RunOptions, install_defaults
+from yourtool.settings.config import Mode, RunOptions
+from yourtool.settings.first_files import install_defaults
 
 _STATUS = re.compile(r"\[(exit code|ended by signal) (\d+)")
 

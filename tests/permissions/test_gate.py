@@ -139,7 +139,9 @@ def test_every_call_asks_where_a_mistake_in_a_file_may_hide_a_denial(root):
         gate = Gate(rules, mode, is_trusted=True)
         asked = gate.decide(shell.definition, CallSubjects((subject,)), None)
         assert asked.verdict == "ask"
-        assert asked.reason == "a file of permission rules has a mistake that may hide a deny rule"
+        assert (
+            asked.reason == "a file of rules or settings has a mistake that may hide a restriction"
+        )
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO])

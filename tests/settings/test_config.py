@@ -15,10 +15,11 @@ from yourtool.settings.config import (
     Mode,
     config_file,
     format_key,
-    install_defaults,
     load_config,
     load_report,
+    load_usable,
 )
+from yourtool.settings.first_files import install_defaults
 from yourtool.settings.tables import Fault, build_tables, flatten, iter_leaves
 from yourtool.settings.toml_places import line_of
 
@@ -58,11 +59,10 @@ def test_an_empty_variable_sets_nothing(paths):
 @pytest.mark.req("R-CFG-01")
 def test_an_unknown_key_names_file_line_key_and_the_nearest_key(paths):
     write(paths, '\ntheme = "dark"\n\n[limits]\n# a comment\nmax_retrys = 1\n')
-    with pytest.raises(ConfigError) as caught:
-        load_config(paths, {})
-    assert str(caught.value) == (
+    [problem] = load_usable(paths, {}).problems
+    assert str(problem) == (
         f"{config_file(paths)}:6: `limits.max_retrys`: there is no such key;"
-        " did you mean `max_retries`?"
+        " did you mean `max_retries`? `limits.max_retries` is `2`."
     )
 
 
@@ -84,17 +84,16 @@ def test_an_unknown_key_names_file_line_key_and_the_nearest_key(paths):
 )
 def test_an_invalid_value_is_reported_with_its_line(paths, text, line, words):
     write(paths, text)
-    with pytest.raises(ConfigError) as caught:
-        load_config(paths, {})
-    assert f"config.toml:{line}:" in str(caught.value)
-    assert words in str(caught.value)
+    [problem] = load_usable(paths, {}).problems
+    assert f"config.toml:{line}:" in str(problem)
+    assert words in str(problem)
 
 
 @pytest.mark.parametrize("value", ["[" * 5_000, "9" * 5_000])
 def test_an_unparsable_value_is_reported_with_its_file(paths, value):
     write(paths, f"a = {value}")
-    with pytest.raises(ConfigError, match=r"config.toml: not TOML: it "):
-        load_config(paths, {})
+    [problem] = load_usable(paths, {}).problems
+    assert "config.toml: not TOML: it " in str(problem)
 
 
 def test_an_invalid_variable_is_reported_by_name(paths):
@@ -108,9 +107,56 @@ def test_mode_auto_is_for_one_run_and_neither_the_file_nor_a_variable_sets_it(pa
         load_config(paths, {"YOURTOOL_MODE": "auto"})
     assert load_config(paths, {}, {"mode": "auto"}).mode is Mode.AUTO
     config_file(paths).write_text('theme = "light"\nmode = "auto"\n')
-    with pytest.raises(ConfigError, match=r"config\.toml:2: `mode`: .*`/mode auto`"):
-        load_config(paths, {})
-    assert load_report(paths, {}).config.mode is Mode.ASK
+    [problem] = load_usable(paths, {}).problems
+    assert "config.toml:2: `mode`: `auto` is not a default" in str(problem)
+    assert load_config(paths, {}).mode is Mode.ASK
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("mode = 3", '`mode` is `"ask"`.'),
+        ("[budget]\nday = 0", '`budget.day` is `"0.01"`.'),
+        ("[budget]\ndya = 5", '`budget.day` is `"0.01"`.'),
+        ("[budget]\nsession = 2\nsesion = 5", '`budget.session` is `"2"`.'),
+        ("effort = 3", "`effort` is not set."),
+        ("colours = 3", "It has no effect."),
+        (
+            "[providers.a]\nheders = 1\nheaders = {k = 'v'}",
+            '`providers.a.headers` is `{"k":"***"}`.',
+        ),
+        ("theme = ", "The defaults apply."),
+    ],
+)
+def test_mistake_is_reported_with_the_value_that_applies(paths, text, outcome):
+    write(paths, text)
+    [problem] = load_usable(paths, {}).problems
+    assert str(problem).endswith(f" {outcome}") and not problem.hides_restriction
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[sandbox]\nhots = 1",
+        "[sandbx]\nhosts = []",
+        "sandbox = 1",
+        "[shell.environment]\nhide = 1",
+        '[[hooks]]\nevent = "PreToolUze"\ncommand = "x"',
+        'permissions = {deny = ["Bash"]}',
+        'approval_policy = "never"',
+        "theme = \n[sandbox]\n",
+    ],
+)
+def test_mistake_that_may_hide_a_restriction_asks_about_every_call(paths, text):
+    write(paths, text)
+    report = load_usable(paths, {})
+    assert report.hides_restriction
+    assert str(report.problems[0]).endswith("every call needs an approval.")
+
+
+def test_comment_about_the_sandbox_restricts_nothing(paths):
+    write(paths, "theme =   # [sandbox]\n# [sandbox]\n")
+    assert load_usable(paths, {}).hides_restriction is False
 
 
 def test_all_problems_are_reported_and_valid_values_still_apply(paths):
@@ -119,19 +165,19 @@ def test_all_problems_are_reported_and_valid_values_still_apply(paths):
     assert [problem.line for problem in examined.problems] == [1, 3]
     assert examined.config.theme == "light"
     with pytest.raises(ConfigError, match="1 more: `yourtool config check`"):
-        load_config(paths, {})
+        load_config(paths, {"YOURTOOL_MODE": "no", "YOURTOOL_EFFORT": "much"})
 
 
 def test_a_binary_file_is_refused_with_the_reason(paths):
     config_file(paths).write_bytes(b'model = "\xff"')
-    with pytest.raises(ConfigError, match="not UTF-8"):
-        load_config(paths, {})
+    [problem] = load_usable(paths, {}).problems
+    assert "not UTF-8" in problem.message and problem.hides_restriction
 
 
 def test_a_directory_instead_of_the_file_is_refused_with_the_reason(paths):
     config_file(paths).mkdir()
-    with pytest.raises(ConfigError, match="directory"):
-        load_config(paths, {})
+    [problem] = load_usable(paths, {}).problems
+    assert "directory" in problem.message and problem.hides_restriction
 
 
 def test_the_first_run_copies_the_template_privately_and_changes_nothing_later(paths):
@@ -233,8 +279,8 @@ def test_many_mistakes_are_located_quickly(home):
 
 def test_huge_file_is_rejected_without_parsing_it(home):
     (home / "config.toml").write_text("# x\n" * 2_500_000)
-    with pytest.raises(ConfigError, match="it is larger than 256 KiB"):
-        load_config(resolve_paths())
+    [problem] = load_usable(resolve_paths()).problems
+    assert "it is larger than 256 KiB" in problem.message
 
 
 @given(

@@ -35,6 +35,7 @@ from yourtool.store.base import (
     RemovalReason,
     SearchFilter,
     SearchHit,
+    SessionActivity,
     SessionStore,
     SessionSummary,
 )
@@ -247,6 +248,14 @@ class MemoryStore(SessionStore):
             for lease in leases:
                 lease.release()
 
+    async def find_activity(self, ids: Iterable[str] = ()) -> tuple[SessionActivity, ...]:
+        found = dict.fromkeys((*self._leases, *ids))
+        return tuple(
+            SessionActivity(id=each, state="open" if each in self._leases else "done")
+            for each in found
+            if each in self._sessions
+        )
+
     def lease(self, session_id: str) -> "MemoryLease":
         if "/" in session_id:
             raise SessionNotFoundError(f"There is no session `{session_id}`.")
@@ -282,6 +291,9 @@ class MemoryLease:
             raise SessionBusyError(f"Session `{session_id}` is open.")
         self._leases, self._session_id = leases, session_id
         leases.add(session_id)
+
+    def set_waiting(self, is_waiting: bool) -> None:
+        pass
 
     def release(self) -> None:
         self._leases.discard(self._session_id)

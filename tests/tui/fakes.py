@@ -1,7 +1,7 @@
 """A scripted core with the interfaces that the screen uses."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -47,7 +47,7 @@ from yourtool.permissions.gate import Gate
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.settings.config import Config, Mode
-from yourtool.store.base import MessageExcerpt
+from yourtool.store.base import MessageExcerpt, SessionActivity, SessionState
 from yourtool.tools.background import ProcessTable
 from yourtool.tools.toolset import Toolbox, ToolSnapshot
 from yourtool.tools.workspace.file_reads import FileReads
@@ -441,6 +441,7 @@ class FakeStore:
     def __init__(self, sessions: "Sequence[FakeSession]" = ()) -> None:
         self._sessions = sessions
         self.summaries: list[SimpleNamespace] = []
+        self.states: dict[str, SessionState] = {}
         self.texts: dict[str, tuple[MessageExcerpt, ...]] = {}
 
     async def list(
@@ -458,6 +459,9 @@ class FakeStore:
 
     async def read_end(self, session_id: str, count: int, before: str = "") -> Sequence[AnyFact]:
         return find_end(await self.read(session_id), count, before)
+
+    async def find_activity(self, ids: Iterable[str] = ()) -> tuple[SessionActivity, ...]:
+        return tuple(SessionActivity(id=each, state=self.states.get(each, "done")) for each in ids)
 
     async def find_ids(self, prefix: str) -> tuple[str, ...]:
         return tuple(each.id for each in self.summaries if each.id.startswith(prefix))

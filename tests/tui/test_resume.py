@@ -1,18 +1,20 @@
 """Keys are handled while a long session opens, and no item is lost or duplicated."""
 
 import asyncio
+from decimal import Decimal
 
 import pytest
 
 from tests.tui.events import EventBuilder
-from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.fakes import WHEN, FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from tests.tui.transcript.test_transcript import Stage
 from yourtool.errors import ConfigError, SessionBusyError
+from yourtool.store.base import SessionActivity, SessionSummary
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.input.drafts import Draft
 from yourtool.tui.lines import slices
-from yourtool.tui.screens import stored_pages
+from yourtool.tui.screens import picker, stored_pages
 from yourtool.tui.screens.sessions import show_session
 from yourtool.tui.transcript.text_items import UserMessageItem
 
@@ -298,3 +300,28 @@ async def test_end_of_a_session_is_shown_while_it_opens(tmp_path, very_long, fai
         assert ("Started a new session." in text) is fails
         if not fails:
             assert prompts_shown(app)[-1] == last and prompts_shown(app).count(last) == 1
+
+
+async def test_list_of_sessions_follows_what_they_do(tmp_path, sessions, monkeypatch):
+    monkeypatch.setattr(picker, "REFRESH_SECONDS", 0.01)
+    app = app_of(tmp_path, *sessions)
+    summary = SessionSummary(
+        id="sess_2", title="fix it", workspace_path="/other", active_model=None, turn_count=1,
+        cost_usd=Decimal("0.5"), created_at=WHEN, updated_at=WHEN,
+    )  # fmt: skip
+    found = []
+
+    async def find_activity(_ids=()):
+        return tuple(found)
+
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        store = app.chat.runtime.store
+        store.summaries[:], store.find_activity = [summary], find_activity
+        await say(pilot, "/agents")
+        await until(pilot, lambda: "/other" in screen_text(app))
+        assert "done ·" in screen_text(app) and "$0.50" in screen_text(app)
+        found.append(SessionActivity(id="sess_2", state="waiting", process="7"))
+        await until(pilot, lambda: "? fix it" in screen_text(app))
+        await press(pilot, "enter")
+        await until(pilot, lambda: "in process 7: read only here" in screen_text(app))

@@ -15,7 +15,7 @@ from yourtool.ids import new_id
 from yourtool.messages.message import PromptMessage, now
 from yourtool.paths import from_stored_path
 from yourtool.providers.base import FileRoots
-from yourtool.settings.config import Problem
+from yourtool.settings.problems import Problem
 from yourtool.store.base import resolve_id
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.toolset import ToolSnapshot

@@ -64,7 +64,7 @@ from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing import policy
 from yourtool.routing.availability import Availability
 from yourtool.run_result import NoModelError
-from yourtool.settings.config import Config, RunOptions, load_config
+from yourtool.settings.config import Config, RunOptions, load_usable
 from yourtool.settings.credentials import Credentials
 from yourtool.store.base import Lease, SessionStore, describe_unread
 from yourtool.store.forks import workspace_hash
@@ -86,7 +86,8 @@ class Runtime:
         """`store` is closed with the runtime."""
         self.paths, self.options, self.config = paths, options, config
         self.credentials = Credentials(paths).read_keychain()
-        self.catalogue = Catalogue.load(paths)
+        self.catalogue, self._warnings = Catalogue.load_valid(paths)
+        self._hides_restriction = False
         add_agents(self.catalogue, config.agents)
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
         self.catalogue.offer(row.name for row in self.registry.providers())
@@ -97,17 +98,21 @@ class Runtime:
         self.tool_servers = ServerPool(paths, options, config)
         self._discovery_file = paths.cache / discovery_cache.FILE_NAME
         found = self._discovery_file, self.registry, self.catalogue
-        self._warnings = discovery_cache.restore_discoveries(*found)
+        self._warnings += discovery_cache.restore_discoveries(*found)
 
     @classmethod
     async def open(cls, paths: Paths, options: RunOptions) -> "Runtime":
         """Load the settings in a thread; sessions are stored in SQLite.
 
         Raises:
-            ConfigError: a configuration file is invalid.
+            ConfigError: a variable of the environment is invalid.
         """
+        report = await asyncio.to_thread(load_usable, paths)
         store = SqliteStore(Database(paths.database))
-        return await asyncio.to_thread(lambda: cls(paths, options, load_config(paths), store))
+        runtime = await asyncio.to_thread(cls, paths, options, report.config, store)
+        runtime._warnings += map(str, report.problems)
+        runtime._hides_restriction = report.hides_restriction
+        return runtime
 
     async def close(self) -> None:
         """Close the connections and the store; idempotent."""
@@ -367,6 +372,8 @@ class Runtime:
             opening = self.paths, options, config.mode, place, snapshot.toolbox.subject_kinds
             gate, problems = await asyncio.to_thread(open_trusted_gate, *opening, session_id)
             self._warnings += map(str, problems)
+            if self._hides_restriction:
+                gate.ask_about_all()
         env = SessionEnvironment(
             place=Place(
                 workspace=workspace,

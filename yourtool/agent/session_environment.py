@@ -14,7 +14,7 @@ from yourtool.agent.hooks.transcript import FILE_NAME, Transcript
 from yourtool.agent.money.budgets import Budgets, JudgeBudget
 from yourtool.agent.money.reported_costs import ReportedCosts
 from yourtool.agent.routes.session_routes import Routes
-from yourtool.effects import Confirm, Steering, UnsavedText, no_steering
+from yourtool.effects import Confirm, Confirmation, Decision, Steering, UnsavedText, no_steering
 from yourtool.events.deltas import Notice
 from yourtool.foundation.files import is_directory
 from yourtool.foundation.masking import Mask
@@ -168,6 +168,22 @@ class SessionUser(Struct, eq=False):
     shown_notices: set[str] = field(default_factory=set[str])
     """Notices that the session has shown already."""
 
+    def report_waiting(self, report: Callable[[bool], None]) -> None:
+        """Call `report` with whether a question to the user is open, whenever that changes."""
+        ask, count = self.confirm, 0
+
+        async def confirm(question: Confirmation) -> Decision:
+            nonlocal count
+            count += 1
+            report(count > 0)
+            try:
+                return await ask(question)
+            finally:
+                count -= 1
+                report(count > 0)
+
+        self.confirm = confirm
+
     def new_notices(self, *texts: str | None) -> list[Notice]:
         """Return a notice for each text that the session has not shown yet."""
         new = [each for each in texts if each is not None and each not in self.shown_notices]
@@ -256,6 +272,14 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
         is_copy = place.workspace.root != place.project  # no other session works in it
         if place.sandbox is not None and is_copy and not self.is_worker:
             await place.sandbox.close()
+
+    def use_settings(self, config: Config) -> None:
+        """Use the changed settings that need no new session, from the next request on."""
+        self.spending.limits, self.spending.budgets.config = config.limits, config.budget
+        self.requests.context, self.fallback = config.context, config.fallback
+        self.requests.cache_retention = config.cache_retention
+        self.requests.thinking_on_swap = config.thinking_on_swap
+        self.user.attaches_mentions = config.ui.file_mentions == "attach"
 
     def has_resource(self, name: str) -> bool:
         """Whether `name` is a resource of a server, as it is mentioned."""

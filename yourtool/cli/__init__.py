@@ -20,6 +20,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from yourtool import extensions
 from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.logfile import log_to_file
@@ -32,7 +34,8 @@ from yourtool.process import prctl
 from yourtool.process.early_prompt.handover import Handover
 from yourtool.process.memory import SHORTAGE, is_shortage, require_memory
 from yourtool.run_result import ExitCode, exit_code_for
-from yourtool.settings.config import install_defaults, load_report
+from yourtool.settings.config import load_report
+from yourtool.settings.first_files import install_defaults
 
 _log = logging.getLogger(__name__)
 
@@ -114,6 +117,8 @@ def _print_error(message: str) -> None:
 def _dispatch(arguments: Arguments, paths: Paths, handover: Handover | None) -> int:
     if arguments.no_color:
         os.environ["NO_COLOR"] = "1"
+    if arguments.command == "agents" and os.isatty(0) and os.isatty(1) and not arguments.json:
+        arguments = replace(arguments, command="", first_prompt="/agents")
     if arguments.command:
         command = _import_command(arguments.command)
         _enable_gc()
@@ -199,8 +204,6 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         app.first_message = arguments.first_message
         app.apply_settings(config.ui)
         app.config_warnings = import_module("yourtool.cli.config").get_ui_warnings(paths, report)
-        if config.ui.vim and (vim := extensions.load_key_mode()) is not None:
-            app.chat.prompt.key_mode = vim.build_key_mode(app.chat.prompt)
         app.take_keys, app.shell_settings = take_keys, shell_settings
         if shows_early_prompt:
             app.replace_early_prompt()

@@ -9,7 +9,7 @@ import time
 from msgspec import Struct
 
 from yourtool.cli.arguments import Arguments
-from yourtool.cli.output import print_json, print_lines, print_table
+from yourtool.cli.output import open_settings, print_json, print_lines, print_table
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.paths import Paths
 from yourtool.providers.catalogue.discovery import check_key
@@ -17,7 +17,6 @@ from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
 from yourtool.providers.urls import origin_of
 from yourtool.run_result import ExitCode
-from yourtool.settings.config import load_config
 from yourtool.settings.credentials import KEYCHAIN, Credentials
 
 _MAX_KEY_BYTES = 16_384
@@ -46,7 +45,7 @@ class _TestResult(Struct, frozen=True):
 
 def run(paths: Paths, arguments: Arguments) -> int:
     """List, store, remove or test keys."""
-    config, credentials = load_config(paths), Credentials(paths).read_keychain()
+    config, credentials = open_settings(paths).config, Credentials(paths).read_keychain()
     registry = Registry(config, credentials, interactive=False)
     named = _find_provider(registry, arguments.action, arguments.words)
     match arguments.action:

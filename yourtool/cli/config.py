@@ -1,17 +1,13 @@
 """`yourtool config`: settings, sources and problems."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-from msgspec import json, to_builtins
 
 from yourtool import extensions
 from yourtool.agent.routes.routing_rules import RoutingRules, examine_rules
 from yourtool.agent.session.project.project_checks import find_check_problems
 from yourtool.agent.session.project.project_files import read_project_files
-from yourtool.cli.arguments import Arguments
+from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.errors import ConfigError
 from yourtool.foundation.files import path_exists, real_path
@@ -19,19 +15,20 @@ from yourtool.foundation.text import printable
 from yourtool.paths import Paths
 from yourtool.permissions.shell import specs
 from yourtool.permissions.trust import CHECKS, ROUTING
-from yourtool.process.environment import is_secret
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.routing.policy import FILE_NAME
 from yourtool.run_result import ExitCode
 from yourtool.settings.config import (
     AUTO_THEME,
     ConfigReport,
-    Problem,
     Setting,
     config_file,
+    find_option_settings,
     format_key,
     load_report,
 )
+from yourtool.settings.problems import Problem
+from yourtool.settings.shown_values import format_value, redact
 from yourtool.settings.toml_places import line_of
 from yourtool.tui.keys.keymap import build_keymap
 from yourtool.tui.theme.themes import load_named_theme
@@ -44,7 +41,9 @@ def run(paths: Paths, arguments: Arguments) -> int:
     """Run `config show`, `config path` or `config check`."""
     if arguments.action == "path":
         return _print_paths(paths, as_json=arguments.json)
-    report = load_report(paths, options=_settings_from_options(arguments))
+    report = load_report(
+        paths, options=find_option_settings(build_run_options(arguments, interactive=False))
+    )
     problems = report.problems
     if arguments.action == "show":
         _print_settings(report.settings, as_json=arguments.json)
@@ -66,14 +65,14 @@ def run(paths: Paths, arguments: Arguments) -> int:
         else:
             _print_problems(warnings)
             if not problems:
-                print_lines(*_list_files(paths, arguments.workspace), "no problems")
+                print_lines(*list_files(paths, arguments.workspace), "no problems")
     if problems and not (arguments.json and arguments.action == "check"):
         _print_problems(problems)
     return ExitCode.USAGE if problems else ExitCode.ANSWERED
 
 
-def _list_files(paths: Paths, workspace: Path) -> list[str]:
-    """Return the files that `config check` reads, as far as they exist."""
+def list_files(paths: Paths, workspace: Path) -> list[str]:
+    """Return the files of the user and the project with settings, as far as they exist."""
     own = (config_file(paths), *(paths.home / name for name in _OWN_FILES))
     of_project = (each.path for each in read_project_files(workspace) if each.kind in _KINDS)
     return [printable(str(each)) for each in (*own, *of_project) if path_exists(each)]
@@ -157,25 +156,13 @@ def find_theme_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, ..
 
 
 def get_ui_warnings(paths: Paths, report: ConfigReport) -> tuple[str, ...]:
-    """Return the mistakes with which the program starts, for the interface."""
-    keys = (*report.problems, *find_key_problems(paths, report))
+    """Return what of the settings has no effect in the interface, besides the mistakes."""
+    keys = find_key_problems(paths, report)
     return (
         *(f"The default keys are used instead of {each}" for each in keys),
         *(f"The default theme is used: {each}" for each in find_theme_problems(paths, report)),
         *(f"No effect: {each}" for each in find_missing_extensions(paths, report)),
     )
-
-
-def _settings_from_options(arguments: Arguments) -> Mapping[str, Any]:
-    """Return the settings that command line options override, by key."""
-    given = {
-        "model": arguments.model,
-        "mode": arguments.mode,
-        "effort": arguments.effort,
-        "limits.max_requests_per_turn": arguments.max_turns,
-        "limits.max_cost_per_turn_usd": arguments.max_cost,
-    }
-    return {key: value for key, value in given.items() if value is not None}
 
 
 def _print_paths(paths: Paths, *, as_json: bool) -> int:
@@ -196,24 +183,18 @@ def _print_paths(paths: Paths, *, as_json: bool) -> int:
 
 
 def _print_settings(settings: tuple[Setting, ...], *, as_json: bool) -> None:
-    rows = [(format_key(each.key), _redacted_value(each), each.source) for each in settings]
     if as_json:
+        rows = [
+            (format_key(each.key), redact(each.key, each.value), each.source) for each in settings
+        ]
         print_json([dict(zip(("key", "value", "source"), row, strict=True)) for row in rows])
     else:
-        print_table([(key, _format_value(value), source) for key, value, source in rows])
-
-
-def _redacted_value(setting: Setting) -> Any:
-    if setting.key[0] == "providers" and setting.key[-1] == "headers":
-        return dict.fromkeys(setting.value, "***")  # a header can contain a key
-    if setting.key == ("shell", "environment", "set"):
-        values: dict[str, str] = setting.value
-        return {name: "***" if is_secret(name, each) else each for name, each in values.items()}
-    return to_builtins(setting.value)
-
-
-def _format_value(value: Any) -> str:
-    return "–" if value is None else json.encode(value).decode()
+        print_table(
+            [
+                (format_key(each.key), format_value(each.key, each.value), each.source)
+                for each in settings
+            ]
+        )
 
 
 def _print_problems(problems: tuple[Problem, ...]) -> None:

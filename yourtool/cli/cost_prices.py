@@ -6,6 +6,7 @@ from pathlib import Path
 
 from yourtool.agent.money.repriced_costs import Pricing
 from yourtool.cli.arguments import Arguments
+from yourtool.cli.output import open_settings
 from yourtool.errors import UnknownModelError, UsageError
 from yourtool.foundation.files import is_file
 from yourtool.foundation.suggestions import find_closest
@@ -16,7 +17,6 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.catalogue.price_tables import PriceTable
 from yourtool.providers.catalogue.stored_prices import describe_tables, load_table
 from yourtool.providers.registry import Registry
-from yourtool.settings.config import load_config
 from yourtool.settings.credentials import Credentials
 
 
@@ -53,7 +53,9 @@ def _find_file(paths: Paths, name: str) -> Path:
 
 def _load_catalogue(paths: Paths, prices_file: Path | None) -> Catalogue:
     catalogue = Catalogue.load(paths, prices_file=prices_file)
-    registry = Registry(load_config(paths), Credentials(paths), os.environ, interactive=False)
+    registry = Registry(
+        open_settings(paths).config, Credentials(paths), os.environ, interactive=False
+    )
     found = paths.cache / discovery_cache.FILE_NAME
     discovery_cache.restore_discoveries(found, registry, catalogue)
     return catalogue

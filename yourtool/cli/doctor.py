@@ -6,7 +6,6 @@ import platform
 import shutil
 import sqlite3
 import stat
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -23,6 +22,7 @@ from yourtool.errors import AdapterError, ConfigError, StoreError
 from yourtool.foundation.files import may_exist
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.trust import Trust
+from yourtool.process.early_prompt.first_screen import output_encoding
 from yourtool.providers.catalogue.local_servers import LocalServer, discover_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
@@ -33,6 +33,8 @@ from yourtool.settings.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.store.sqlite.database import Database
 from yourtool.tools.sandbox.level import LevelMeter, Measurement
 from yourtool.tools.sandbox.sandbox import Sandbox
+
+MARKS = {"ok": "✓", "note": "–", "problem": "✗"}
 
 
 class Check(Struct, frozen=True):
@@ -47,19 +49,19 @@ class Check(Struct, frozen=True):
 
 def run(paths: Paths, arguments: Arguments) -> int:
     """Run all checks; the exit code is 1 if one finds a problem."""
-    checks = [*_run_checks(paths, arguments.workspace)]
+    checks = [*run_checks(paths, arguments.workspace)]
     healthy = all(check.status != "problem" for check in checks)
     if arguments.json:
         print_json({"ok": healthy, "checks": checks})
     else:
-        marks = {"ok": "✓", "note": "–", "problem": "✗"}
         print_table(
-            [(marks[check.status], check.area, check.name, check.detail) for check in checks]
+            [(MARKS[check.status], check.area, check.name, check.detail) for check in checks]
         )
     return ExitCode.ANSWERED if healthy else ExitCode.FAILED
 
 
-def _run_checks(paths: Paths, workspace: Path) -> Iterator[Check]:
+def run_checks(paths: Paths, workspace: Path) -> Iterator[Check]:
+    """Yield the results of all checks; blocks, and starts event loops."""
     yield Check("program", "yourtool", "ok", __version__)
     yield Check("program", "python", "ok", f"{platform.python_version()} on {platform.platform()}")
     examined = load_report(paths)
@@ -207,7 +209,7 @@ def _check_terminal() -> Iterator[Check]:
     usable = term not in ("", "dumb")
     detail = " ".join(filter(None, (term, colours, "NO_COLOR" * ("NO_COLOR" in os.environ))))
     yield Check("terminal", "TERM", "ok" if usable else "note", detail or "not set")
-    encoding = (sys.stdout.encoding or "").lower()
+    encoding = output_encoding()
     if encoding in ("utf-8", "utf8"):
         yield Check("terminal", "encoding", "ok", "UTF-8")
     else:

@@ -20,13 +20,12 @@ from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.agent.tool_servers import build_environments, build_surroundings, load_servers
 from yourtool.cli import mcp_login
 from yourtool.cli.arguments import Arguments
-from yourtool.cli.output import print_json, print_lines, print_table
+from yourtool.cli.output import open_settings, print_json, print_lines, print_table
 from yourtool.errors import ConfigError, ToolError, UsageError
 from yourtool.foundation.files import replace_file
 from yourtool.paths import Paths, own_directories, resolve_paths
 from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.run_result import ExitCode
-from yourtool.settings.config import load_config
 from yourtool.settings.tables import is_table
 from yourtool.tools.sandbox.sandboxes import Sandboxes
 from yourtool.tools.servers.logins import FILE_NAME as LOGINS_FILE
@@ -70,7 +69,7 @@ async def _with_servers(
     action: Callable[[ToolServers, Arguments], Awaitable[int]],
 ) -> int:
     """Connect to servers, all or those with a name, and run an action on them."""
-    workspace, config = arguments.workspace, load_config(paths)
+    workspace, config = arguments.workspace, open_settings(paths).config
     loaded, used = load_servers(workspace, paths, arguments.mcp_config), config.sandbox.is_used
     boxes = Sandboxes(config.sandbox, own_directories(paths)) if used else None
     sandbox, environments = boxes and boxes.build(workspace), build_environments(config)

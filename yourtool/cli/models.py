@@ -14,7 +14,7 @@ from msgspec import to_builtins
 
 from yourtool import extensions
 from yourtool.cli.arguments import Arguments
-from yourtool.cli.output import print_json, print_lines, print_table
+from yourtool.cli.output import open_settings, print_json, print_lines, print_table
 from yourtool.errors import AdapterError, UsageError
 from yourtool.foundation.amounts import format_age
 from yourtool.foundation.text import printable
@@ -27,7 +27,7 @@ from yourtool.providers.catalogue.local_servers import discover_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
-from yourtool.settings.config import Config, load_config
+from yourtool.settings.config import Config
 from yourtool.settings.credentials import Credentials
 
 
@@ -38,7 +38,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
         UsageError: `--ask`, `--yes` or a model without what they belong to, or no consent.
     """
     _check_options(arguments)
-    config = load_config(paths)
+    config = open_settings(paths).config
     catalogue = Catalogue.load(paths)
     add_agents(catalogue, config.agents)
     registry = Registry(config, Credentials(paths), interactive=False)

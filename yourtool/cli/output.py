@@ -7,6 +7,8 @@ from typing import Any, TextIO
 import msgspec
 
 from yourtool.foundation.text import printable
+from yourtool.paths import Paths
+from yourtool.settings.config import ConfigReport, load_usable
 
 
 def print_json(value: Any) -> None:
@@ -26,6 +28,17 @@ def print_table(rows: Sequence[Sequence[str]], *, file: TextIO | None = None) ->
     for row in clean:
         cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
         (file or sys.stdout).write("  ".join([*cells, row[-1]]).rstrip() + "\n")
+
+
+def open_settings(paths: Paths) -> ConfigReport:
+    """Return the active settings, and print the mistakes in their file to standard error.
+
+    Raises:
+        ConfigError: a variable of the environment is invalid.
+    """
+    report = load_usable(paths)
+    print_lines(*(f"yourtool: {each}" for each in report.problems), file=sys.stderr)
+    return report
 
 
 def can_ask() -> bool:

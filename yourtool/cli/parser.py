@@ -279,6 +279,7 @@ def _add_completion_arguments(completion: argparse.ArgumentParser) -> None:
 COMMANDS = with_extensions(
     {
         "sessions": ("list, show, search and export sessions", add_sessions_actions),
+        "agents": ("show what all sessions do, and open one", add_command_options),
         "models": ("list models, prices and missing keys", _add_models_arguments),
         "route": ("show which model a prompt would use, and why", _add_route_arguments),
         "cost": ("show what requests cost, by model, day, session or role", _add_cost_arguments),

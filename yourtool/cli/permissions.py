@@ -15,7 +15,7 @@ from msgspec import Struct
 from yourtool.agent.session.project.project_trust import open_trusted_gate
 from yourtool.cli import stored_permissions
 from yourtool.cli.arguments import Arguments
-from yourtool.cli.output import print_json, print_lines
+from yourtool.cli.output import open_settings, print_json, print_lines
 from yourtool.effects import Preview, Subject
 from yourtool.errors import UsageError
 from yourtool.paths import Paths, own_directories
@@ -32,7 +32,7 @@ from yourtool.permissions.rules import RuleSet
 from yourtool.permissions.shell.lines.plain import parse_plain
 from yourtool.permissions.trust import CONTAINED_COMMANDS
 from yourtool.run_result import ExitCode
-from yourtool.settings.config import Mode, RunOptions, load_config
+from yourtool.settings.config import Mode, RunOptions
 from yourtool.settings.sandbox_config import SandboxLevel
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.commands.leaving_sandbox import find_leaving
@@ -89,9 +89,11 @@ def run(paths: Paths, arguments: Arguments) -> int:
         deny=arguments.deny,
         interactive=False,
     )
-    config = load_config(paths)
-    workspace = arguments.workspace
+    report, workspace = open_settings(paths), arguments.workspace
+    config = report.config
     gate, problems = open_trusted_gate(paths, options, config.mode, workspace, _KINDS, "")
+    if report.hides_restriction:
+        gate.ask_about_all()
     print_lines(*(f"yourtool: {each}" for each in problems), file=sys.stderr)
     box = None
     if config.sandbox.is_used and not arguments.no_sandbox:

@@ -31,7 +31,8 @@ from yourtool.permissions.rule_file import RuleFile, read_rule_file
 from yourtool.permissions.rules import RuleSet
 from yourtool.permissions.trust import CONTAINED_COMMANDS
 from yourtool.run_result import ExitCode
-from yourtool.settings.config import Problem, install_defaults
+from yourtool.settings.first_files import install_defaults
+from yourtool.settings.problems import Problem
 from yourtool.store.base import SessionStore
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore

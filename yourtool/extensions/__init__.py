@@ -129,6 +129,7 @@ _ROWS = (
             ),
         ),
     ),
+    Extension(folder="settings_list", slash_commands="settings_list.commands"),
     Extension(
         folder="settings_import",
         commands=(

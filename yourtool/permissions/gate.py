@@ -16,8 +16,16 @@ from yourtool.permissions.judging import (
     judge,
     look_up,
 )
-from yourtool.permissions.rules import RULES_OF_SESSION, Rule, RuleSet, RuleSource, is_possible_tool
-from yourtool.settings.config import Mode, Problem, RunOptions
+from yourtool.permissions.rules import (
+    EVERY_TOOL,
+    RULES_OF_SESSION,
+    Rule,
+    RuleSet,
+    RuleSource,
+    is_possible_tool,
+)
+from yourtool.settings.config import Mode, RunOptions
+from yourtool.settings.problems import Problem
 
 
 class Gate:
@@ -73,6 +81,10 @@ class Gate:
                 self.grants.add(stored)
                 self.forget(rule)
                 self._rules |= RuleSet(allow=(stored,))
+
+    def ask_about_all(self) -> None:
+        """Ask about every call, because settings that cannot be read may restrict it."""
+        self._rules |= RuleSet(ask=(Rule(EVERY_TOOL, source=RuleSource.SETTINGS),))
 
     def forget(self, rule: Rule) -> None:
         """Take back an allow rule of the session."""

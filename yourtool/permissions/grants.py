@@ -28,7 +28,7 @@ from yourtool.permissions.rule_file import (
     read_rule_file,
 )
 from yourtool.permissions.rules import Rule, RuleSet, RuleSource
-from yourtool.settings.config import Problem
+from yourtool.settings.problems import Problem
 
 FILE_NAME = "permissions.toml"
 PROJECT_FILE = Path(".yourtool", FILE_NAME)

@@ -395,6 +395,6 @@ def _deciding(judgements: Iterable[Judgement], verdict: RuleVerdict) -> tuple[Ru
 
 def _build_asking_reason(rule: Rule) -> str:
     if rule.tool == EVERY_TOOL:
-        return "a file of permission rules has a mistake that may hide a deny rule"
+        return "a file of rules or settings has a mistake that may hide a restriction"
     owner = "of the project" if rule.source is RuleSource.PROJECT else "of yours"
     return f"the rule `{rule}` {owner} asks about it in every mode"

@@ -36,7 +36,7 @@ from yourtool.permissions.rules import (
     RuleSource,
     is_possible_tool,
 )
-from yourtool.settings.config import Problem
+from yourtool.settings.problems import Problem
 from yourtool.settings.tables import is_table, parse_toml
 from yourtool.settings.toml_places import Span, TomlPath, find_error_line, find_line, find_places
 

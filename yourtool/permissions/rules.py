@@ -62,9 +62,11 @@ class RuleSource(StrEnum):
     """An answer to an approval prompt, for this session."""
     PROJECT = "project"
     """A file of the workspace, which can only ask and deny."""
+    SETTINGS = "settings"
+    """A mistake in `config.toml` that may hide a restriction."""
 
 
-RULES_OF_SESSION = (RuleSource.OPTION, RuleSource.SESSION)
+RULES_OF_SESSION = (RuleSource.OPTION, RuleSource.SESSION, RuleSource.SETTINGS)
 """The sources of rules that are not stored in a file."""
 
 

@@ -44,7 +44,7 @@ from yourtool.routing.predicates import (
     restore_condition,
     to_table,
 )
-from yourtool.settings.config import Problem
+from yourtool.settings.problems import Problem
 from yourtool.settings.tables import format_key, is_table, parse_toml
 from yourtool.settings.toml_places import TomlPath, find_error_line, find_line, find_places
 

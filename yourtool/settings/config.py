@@ -1,25 +1,24 @@
 """Settings as Structs and command-line options.
 
-The precedence is option, environment variable, file, default; each value has its source. An unknown
-key is an error. A file of the workspace never sets anything here.
+The precedence is option, environment variable, file, default; each value has its source. A mistake
+in the file is a notice, and the start uses the other values; a mistake in the environment or an
+option is an error. A file of the workspace never sets anything here.
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
-from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from yourtool.errors import ConfigError
-from yourtool.foundation.files import path_exists
 from yourtool.models import CacheRetention, Effort
-from yourtool.paths import Paths, shipped_directory
+from yourtool.paths import Paths
 from yourtool.settings.agent_config import (
     Agents,
     BudgetConfig,
@@ -35,8 +34,10 @@ from yourtool.settings.agent_config import (
     find_amount_problem,
 )
 from yourtool.settings.hook_config import HookConfig
+from yourtool.settings.problems import Problem, is_restriction, read_settings
 from yourtool.settings.sandbox_config import SandboxConfig
 from yourtool.settings.shell_config import ShellConfig
+from yourtool.settings.shown_values import format_value
 from yourtool.settings.tables import (
     Fault,
     TableKey,
@@ -44,7 +45,6 @@ from yourtool.settings.tables import (
     flatten,
     format_key,
     iter_leaves,
-    parse_toml,
 )
 from yourtool.settings.toml_places import line_of
 from yourtool.settings.ui_config import UiConfig
@@ -210,30 +210,10 @@ class Setting(Struct, frozen=True):
     """`default`, `option --model`, `environment YOURTOOL_MODEL` or the file."""
 
 
-_MAX_FILE_BYTES = 256 * 1024  # larger files take too long to parse
-
-
-class Problem(Struct, frozen=True, kw_only=True):
-    """One mistake in the settings."""
-
-    where: str
-    """A file, an option or a variable."""
-    line: int | None = None
-    key: str = ""
-    message: str
-    nearest: str | None = None
-    """The key or value that was probably meant."""
-
-    @property
-    def prevents_start(self) -> bool:
-        """Whether the program does not start; without valid keys it uses the default keys."""
-        return self.key not in ("ui.keymap", "ui.keys")
-
-    def __str__(self) -> str:
-        place = self.where if self.line is None else f"{self.where}:{self.line}"
-        key = f" `{self.key}`:" if self.key else ""
-        hint = f"; did you mean `{self.nearest}`?" if self.nearest else ""
-        return f"{place}:{key} {self.message}{hint}"
+_BUDGETS = BudgetConfig.__struct_fields__
+_LEAST_BUDGET = Decimal("0.01")
+"""US dollars; a budget with a mistake asks soon, because without one there would be no limit."""
+_UNUSED = "It has no effect."
 
 
 class ConfigReport(Struct, frozen=True):
@@ -245,6 +225,11 @@ class ConfigReport(Struct, frozen=True):
     problems: tuple[Problem, ...]
     text: str
     """The text of the file."""
+
+    @property
+    def hides_restriction(self) -> bool:
+        """Whether a mistake may hide a restriction, so that every call needs an approval."""
+        return any(each.hides_restriction for each in self.problems)
 
     def require_usable(self) -> None:
         """Check that no mistake prevents the start.
@@ -263,10 +248,19 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Return the active settings as `load_report` does, checked with `require_usable`."""
+    """Return the active settings as `load_usable` does."""
+    return load_usable(paths, environ, options).config
+
+
+def load_usable(
+    paths: Paths,
+    environ: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> ConfigReport:
+    """Return what `load_report` does, checked with `require_usable`."""
     report = load_report(paths, environ, options)
     report.require_usable()
-    return report.config
+    return report
 
 
 def load_report(
@@ -276,11 +270,14 @@ def load_report(
 ) -> ConfigReport:
     """Return the settings with their sources and mistakes; `options` maps dotted keys to values."""
     file = config_file(paths)
-    text, values, problems = _read(file)
+    text, values, problems = read_settings(file)
     found: dict[TableKey, tuple[Any, str]] = {}
+    faults = list[tuple[TableKey, Fault, str]]()
     for key, outcome in iter_leaves(values, Config):
         if (fault := _find_fault(key, outcome)) is not None:
-            problems.append(_problem(fault, str(file), line_of(text, key), key))
+            faults.append((key, fault, str(file)))
+            if (least := _find_least(key, fault)) is not None:
+                found.setdefault(least, (_LEAST_BUDGET, str(file)))
         else:
             found[key] = outcome, str(file)
     for key, value, source in _overrides(os.environ if environ is None else environ, options or {}):
@@ -288,59 +285,34 @@ def load_report(
         is_option = source.startswith("option")
         fault = outcome if is_option else _find_fault(key, outcome)
         if isinstance(fault, Fault):
-            problems.append(_problem(fault, source, None, key))
+            faults.append((key, fault, source))
         else:
             found[key] = outcome, source
     config = msgspec.convert(
         build_tables({key: value for key, (value, _) in found.items()}), Config
     )
+    used = dict(flatten(config))
     settings = tuple(
         Setting(key, value, found[key][1] if key in found else "default")
-        for key, value in flatten(config)
+        for key, value in used.items()
     )
+    problems += [_problem(key, fault, where, text, used) for key, fault, where in faults]
     return ConfigReport(config, settings, tuple(problems), text)
+
+
+def validate(key: TableKey, value: Any) -> Any:
+    """Return the value of a setting, converted to its type, or what is wrong with it as a `Fault`.
+
+    A `Fault` also for a value that only an option can have.
+    """
+    [(_, outcome), *_] = iter_leaves(build_tables({key: value}), Config)
+    fault = _find_fault(key, outcome)
+    return outcome if fault is None else fault
 
 
 def config_file(paths: Paths) -> Path:
     """Return the path of the user's settings."""
     return paths.home / "config.toml"
-
-
-def install_defaults(paths: Paths) -> None:
-    """Create the user's directories and files on the first run; nothing is ever overwritten.
-
-    `paths.require_data_directory` creates the directory of the sessions, with its own error.
-    Only the comments at the head of each template are copied, never its values: a copy of
-    today's prices would hide tomorrow's.
-
-    Raises:
-        ConfigError: the directory cannot be written.
-    """
-    if path_exists(config_file(paths)):
-        return
-    try:
-        for directory in (paths.home, paths.state, paths.cache):
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for template in sorted(shipped_directory("config").glob("*.toml")):
-            _create(paths.home / template.name, _comments_of(template))
-    except OSError as error:
-        raise ConfigError(
-            f"{paths.home}: {error.strerror}; set `YOURTOOL_HOME` to a directory you can write"
-        ) from error
-
-
-def _comments_of(template: Path) -> str:
-    lines = template.read_text("utf-8").splitlines(keepends=True)
-    return "".join(takewhile(lambda line: line.isspace() or line.startswith("#"), lines))
-
-
-def _create(path: Path, content: str) -> None:
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(content)
 
 
 def _find_fault(key: TableKey, outcome: Any) -> Fault | None:
@@ -352,33 +324,33 @@ def _find_fault(key: TableKey, outcome: Any) -> Fault | None:
     return outcome if isinstance(outcome, Fault) else None
 
 
-def _problem(fault: Fault, where: str, line: int | None, key: TableKey) -> Problem:
-    return Problem(
-        where=where, line=line, key=format_key(key), message=fault.message, nearest=fault.nearest
+def _find_least(key: TableKey, fault: Fault) -> TableKey | None:
+    """Return the budget that a mistake may have been meant for."""
+    name = fault.nearest or key[-1]
+    return (key[0], name) if key[0] == "budget" and name in _BUDGETS else None
+
+
+def _problem(
+    key: TableKey, fault: Fault, where: str, text: str, used: Mapping[TableKey, Any]
+) -> Problem:
+    """Return a mistake with the value that applies instead; `used`: the active values."""
+    problem = Problem(
+        where=where, key=format_key(key), message=fault.message, nearest=fault.nearest
+    )
+    if problem.prevents_start:
+        return problem
+    meant = next((each for each in (key, (*key[:-1], fault.nearest or "")) if each in used), None)
+    return replace(
+        problem,
+        line=line_of(text, key),
+        outcome=_UNUSED if meant is None else _describe(meant, used[meant]),
+        hides_restriction=is_restriction(f"{key[0]} {fault.nearest if len(key) == 1 else ''}"),
     )
 
 
-def _read(file: Path) -> tuple[str, dict[str, Any], list[Problem]]:
-    try:
-        if file.stat().st_size > _MAX_FILE_BYTES:
-            problem = f"it is larger than {_MAX_FILE_BYTES // 1024} KiB; move it away"
-            return "", {}, [Problem(where=str(file), message=problem)]
-        text = file.read_text("utf-8-sig")
-    except FileNotFoundError:
-        return "", {}, []
-    except OSError as error:
-        return "", {}, [Problem(where=str(file), message=str(error.strerror))]
-    except UnicodeDecodeError as error:
-        problem = f"byte {error.start} is not UTF-8; save the file as UTF-8"
-        return "", {}, [Problem(where=str(file), message=problem)]
-    try:
-        return text, parse_toml(text), []
-    except ValueError as error:
-        message, _, place = str(error).partition(" (at ")
-        position = re.match(r"line (\d+)", place)
-        last_line = len(text.splitlines()) if place else None
-        line = int(position[1]) if position else last_line
-        return "", {}, [Problem(where=str(file), line=line, message=f"not TOML: {message}")]
+def _describe(key: TableKey, value: Any) -> str:
+    shown = "not set" if value is None else f"`{format_value(key, value)}`"
+    return f"`{format_key(key)}` is {shown}."
 
 
 def _overrides(
@@ -391,6 +363,18 @@ def _overrides(
     for name, value in options.items():
         key = tuple(name.split("."))
         yield key, value, f"option --{OPTIONS.get(name, name)}"
+
+
+def find_option_settings(options: RunOptions) -> dict[str, Any]:
+    """Return the settings that options of the command line override, by key."""
+    given = {
+        "model": options.model,
+        "mode": options.mode,
+        "effort": options.effort,
+        "limits.max_requests_per_turn": options.max_turns,
+        "limits.max_cost_per_turn_usd": options.max_cost,
+    }
+    return {key: value for key, value in given.items() if value is not None}
 
 
 OPTIONS: Mapping[str, str] = {

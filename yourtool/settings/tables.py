@@ -61,7 +61,7 @@ def iter_leaves(
     raw: Mapping[str, Any], kind: type[Struct], at: TableKey = ()
 ) -> Iterator[tuple[TableKey, "Any | Fault"]]:
     """Yield every value of a table, converted to its field's type, or its `Fault`."""
-    fields = _describe_fields(kind)
+    fields = describe_fields(kind)
     for name, value in raw.items():
         key = (*at, name)
         if name not in fields:
@@ -86,7 +86,7 @@ def iter_leaves(
                     yield (*key, inner), Fault(_NO_TABLE)
 
 
-class _Field(NamedTuple):
+class Field(NamedTuple):
     """A key of a table."""
 
     annotation: Any
@@ -99,9 +99,10 @@ class _Field(NamedTuple):
 
 
 @cache
-def _describe_fields(kind: type[Struct]) -> Mapping[str, _Field]:
+def describe_fields(kind: type[Struct]) -> Mapping[str, Field]:
+    """Return the keys of a table."""
     return {
-        field.name: _Field(field.type, _find_entry(field.type), *_table_of(field.type))
+        field.name: Field(field.type, _find_entry(field.type), *_table_of(field.type))
         for field in msgspec.structs.fields(kind)
     }
 
@@ -166,7 +167,7 @@ def _convert(value: Any, kind: Any) -> "Any | Fault":
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         bare = _bare(kind)
-        choices = _choices(bare)
+        choices = get_choices(kind)
         if Decimal in (bare, *get_args(bare)) and isinstance(value, str):
             return Fault(f"must be a number such as `0.50`, not `{value[:_MAX_QUOTED]}`")
         if bool in get_args(bare):
@@ -179,7 +180,9 @@ def _convert(value: Any, kind: Any) -> "Any | Fault":
         )
 
 
-def _choices(kind: Any) -> tuple[str, ...]:
+def get_choices(annotation: Any) -> tuple[str, ...]:
+    """Return the words of which a value is one; empty for other types."""
+    kind = _bare(annotation)
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return tuple(kind)
     parts: list[Any] = [kind, *get_args(kind)]

@@ -83,6 +83,16 @@ def find_line(places: Mapping[TomlPath, Span], path: TomlPath) -> int | None:
     return next((places[prefix].line for prefix in prefixes if prefix in places), None)
 
 
+def find_value_end(text: str, start: int) -> int:
+    """Return the end of the value at `start`, without the comment after it."""
+    depth = 0
+    for token in _token().finditer(text, start):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if depth == 0 and token[0][0] in "\n#":
+            return start + len(text[start : token.start()].rstrip())
+    return len(text)
+
+
 def line_of(text: str, key: tuple[str, ...]) -> int | None:
     """Return the line of a key as `find_line` does; the elements of a list count from 1."""
     return find_line(_places_from_1(text), key)

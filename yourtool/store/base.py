@@ -39,6 +39,21 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     updated_at: datetime
 
 
+SessionState: TypeAlias = Literal["running", "waiting", "open", "done", "stopped"]
+"""Open sessions run a turn, wait for an answer of the user, or do neither. The others are done, or
+their process ended during a turn."""
+
+
+class SessionActivity(Struct, frozen=True, kw_only=True):
+    """The state of a session."""
+
+    id: str
+    state: SessionState
+    process: str = ""
+    """The id of the process that has it open; empty: none."""
+    last_event: str = ""
+
+
 class SearchHit(Struct, frozen=True, kw_only=True):
     """A message that matches a search."""
 
@@ -111,6 +126,10 @@ class Removal(Struct, frozen=True, kw_only=True):
 
 class Lease(Protocol):
     """The right to write to a session."""
+
+    def set_waiting(self, is_waiting: bool) -> None:
+        """Record for other processes whether the session waits for an answer of the user."""
+        ...
 
     def release(self) -> None:
         """Release the lease; idempotent."""
@@ -302,6 +321,13 @@ class SessionStore(Protocol):
         Raises:
             SessionBusyError: the session or a worker of it is open.
             SessionNotFoundError: the session does not exist.
+        """
+        ...
+
+    async def find_activity(self, ids: Iterable[str] = ()) -> tuple[SessionActivity, ...]:
+        """Return the state of each session that a process has open, and of `ids`.
+
+        Sessions of workers are omitted. The cost does not depend on the number of sessions.
         """
         ...
 

@@ -24,7 +24,7 @@ from yourtool.process.early_prompt.first_screen import output_encoding
 from yourtool.process.memory import SHORTAGE, is_shortage
 from yourtool.process.terminal_modes import has_job_control
 from yourtool.settings.ui_config import UiConfig
-from yourtool.tui.keys.active_keys import build_hint, use_keymap
+from yourtool.tui.keys.active_keys import build_hint
 from yourtool.tui.lines.styled_lines import HighlighterFactory
 from yourtool.tui.screens import dialog, key_inspector, report
 from yourtool.tui.screens.attachments import attach_from_options, attach_pasted
@@ -45,6 +45,7 @@ from yourtool.tui.screens.sessions import (
     show_session,
     update_demo_banner,
 )
+from yourtool.tui.screens.ui_settings import SettingsChanged, use_settings
 from yourtool.tui.screens.urgent_painting import TypingField
 from yourtool.tui.terminal.clipboard import Clipboard, get_copied_part
 from yourtool.tui.terminal.slow_terminal_app import SlowTerminalApp
@@ -116,14 +117,13 @@ class YourtoolApp(SlowTerminalApp):
         """Sent when the session has opened; set before `run`."""
         self.config_warnings: tuple[str, ...] = ()
         """Mistakes in settings that have no effect; shown once the first session opens."""
-        self._leaves_scrollback = True
         self.last_words = ""
         """What remains to be printed after `run`."""
         self._is_quitting = False
         self._first_screen = FirstScreenStore()
         self._copied = ""
         self._editing = DraftEditing(self.chat)
-        self._exit_code = 0
+        self._settings, self._exit_code = UiConfig(), 0
         self.runtime: Runtime | None = None
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -135,16 +135,11 @@ class YourtoolApp(SlowTerminalApp):
         return [*filters, *self._output_filters]
 
     def apply_settings(self, settings: UiConfig) -> None:
-        """Apply the settings of the interface; call before `run`."""
-        if settings.ascii or output_encoding() not in ("utf-8", ""):
+        """Apply the settings of the interface; drawing in ASCII only before `run`."""
+        self._settings = settings
+        if (settings.ascii or output_encoding() not in ("utf-8", "")) and not self.is_running:
             self._output_filters.append(AsciiFilter())
-        if settings.reduced_motion:
-            self.animation_level = "none"
-        self.set_keymap(use_keymap(settings))
-        self.chat.status_line.items = settings.status
-        self.chat.approval_prompt.enter_approves = settings.enter_approves
-        self.chat.runner.enter = settings.enter
-        self._leaves_scrollback = settings.scrollback_on_exit
+        use_settings(self, self.chat, settings)
 
     def get_default_screen(self) -> Screen[None]:
         """Return the chat as the first screen."""
@@ -181,6 +176,11 @@ class YourtoolApp(SlowTerminalApp):
         """Use a theme; for `auto`, ask for the background, which can have changed."""
         self.theme_choice.choose(chosen.name)
         self.ask_for_background()
+
+    @on(SettingsChanged)
+    def use_changed_settings(self, changed: SettingsChanged) -> None:
+        """Use the settings that the user changed."""
+        self.apply_settings(changed.settings)
 
     @on(ChatScreen.AttentionNeeded)
     def alert_user(self, wanted: ChatScreen.AttentionNeeded) -> None:
@@ -307,7 +307,7 @@ class YourtoolApp(SlowTerminalApp):
             if code != 128 + signal.SIGHUP:
                 seconds = max(0.1, min(RENDER_SECONDS, started_at + 2 - time.monotonic()))
                 self.last_words = await build_last_words(
-                    self.chat, seconds, with_transcript=self._leaves_scrollback
+                    self.chat, seconds, with_transcript=self._settings.scrollback_on_exit
                 )
         except Exception:  # noqa: BLE001 - the program exits even if closing fails
             _log.exception("closing failed")

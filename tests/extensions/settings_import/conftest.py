@@ -10,7 +10,7 @@ import pytest
 
 from yourtool.extensions.settings_import.importing import PEERS, Importer, Report
 from yourtool.paths import resolve_paths
-from yourtool.settings.config import install_defaults
+from yourtool.settings.first_files import install_defaults
 from yourtool.tools.builtin import default_toolbox
 
 

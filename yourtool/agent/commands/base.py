@@ -130,9 +130,9 @@ class CopyText(Struct, frozen=True):
 
 
 class SettingChanged(Struct, frozen=True):
-    """Update what depends on the model of the next prompt, the approval mode, or trust."""
+    """Update what depends on the model of the next prompt, the mode, trust, or `config.toml`."""
 
-    setting: Literal["model", "mode", "trust"]
+    setting: Literal["model", "mode", "trust", "settings"]
 
 
 class StartTurn(Struct, frozen=True):
@@ -221,6 +221,8 @@ class Choose(Struct, frozen=True):
     """Describes the highlighted row; called again only when the last call has returned."""
     update: Future[tuple[Choice, ...]] | None = None
     """Returns better rows later; the handler cancels it."""
+    refresh: Callable[[], Awaitable[tuple[Choice, ...] | None]] | None = None
+    """Returns changed rows, or None; called each second while the list is shown."""
     without_choice: str = ""
     """A notice for a user who chooses nothing; what it describes was to follow the choice."""
 
@@ -257,6 +259,8 @@ class EnterText(Struct, frozen=True):
     then: AnswerHandler
     """Continues with the text, which is empty if the user cancels."""
     hidden: bool = False
+    value: str = ""
+    """The text at first."""
 
 
 CommandResult: TypeAlias = (

@@ -34,7 +34,7 @@ from yourtool.events.deltas import Notice
 from yourtool.messages.message import now
 from yourtool.models import EFFORTS, Effort
 from yourtool.settings.config import WorkspaceConfig
-from yourtool.settings.saved_settings import SAVE_OPTION, save_setting, save_workspace_setting
+from yourtool.settings.saved_settings import SAVE_OPTION, save_setting
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
@@ -205,7 +205,7 @@ async def _switch_and_save(
             yield Notice(level="info", text="The default model did not change.")
             return
     if SAVE_OPTION in options:
-        file = await asyncio.to_thread(save_setting, runtime.paths, "model", model.id)
+        file = await asyncio.to_thread(save_setting, runtime.paths, ("model",), model.id)
         runtime.config = replace(runtime.config, model=model.id)
         yield Notice(level="info", text=f"Saved `{model.id}` as the default model in {file}.")
     if _HERE in options:
@@ -216,8 +216,8 @@ async def _switch_and_save(
 async def _save_here(session: "Session", runtime: "Runtime", model_id: str) -> CommandResults:
     """Save the default model of the directory of the session."""
     paths, project, config = runtime.paths, session.project, runtime.config
-    saving = (save_workspace_setting, paths, project, "model", model_id)
-    file = await asyncio.to_thread(*saving)
+    key = ("workspaces", str(project), "model")
+    file = await asyncio.to_thread(save_setting, paths, key, model_id)
     settings = config.workspaces.get(str(project), WorkspaceConfig())
     workspaces = {**config.workspaces, str(project): replace(settings, model=model_id)}
     runtime.config = replace(config, workspaces=workspaces)

@@ -35,7 +35,8 @@ from yourtool.routing.policy import (
     parse_policy,
 )
 from yourtool.routing.predicates import MAX_TEXT, TurnInput
-from yourtool.settings.config import Config, Problem
+from yourtool.settings.config import Config
+from yourtool.settings.problems import Problem
 
 _SHARED_WORDS = 2
 """Words of a description that a message has if a skill matches it."""

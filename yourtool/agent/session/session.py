@@ -62,6 +62,8 @@ class Session:
         self.files = FileRestoring(session_id, state.files, record, env.place, lambda: self.busy)
         self.tree = SessionTree(state, record, self.stored, lambda: self.busy, self.open_aside)
         self.context = SessionContext(state, record, lambda: self.busy, self.build_aside)
+        self.use_settings = env.use_settings
+        env.user.report_waiting(lease.set_waiting)
         self.processes = SessionProcesses(session_id, state, record, env.place.processes)
         self.hooks = SessionHooks(HookEvents(session_id, state, Channel(record), env))
         self.judge = TurnJudge(state, record, env.spending.judge_budget)

@@ -12,7 +12,8 @@ from yourtool.extensions import editors
 from yourtool.foundation.extras import build_install_command
 from yourtool.paths import Paths, require_data_directory
 from yourtool.process.memory import require_memory
-from yourtool.settings.config import install_defaults, load_report
+from yourtool.settings.config import load_report
+from yourtool.settings.first_files import install_defaults
 
 _LIBRARY = "acp"
 

@@ -12,7 +12,7 @@ from yourtool.cli.run_options import add_command_options
 from yourtool.extensions.settings_import.importing import PEERS, Importer, Item, Peer, Report
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
-from yourtool.settings.config import install_defaults
+from yourtool.settings.first_files import install_defaults
 from yourtool.tools.builtin import default_toolbox
 
 

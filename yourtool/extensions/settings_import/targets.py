@@ -27,8 +27,8 @@ from yourtool.permissions.rule_file import (
     parse_rule_file,
 )
 from yourtool.permissions.rules import Rule, RuleSource
-from yourtool.settings.config import Problem
 from yourtool.settings.hook_config import HookConfig
+from yourtool.settings.problems import Problem
 from yourtool.settings.tables import is_table, parse_toml
 
 _MAX_NEW_RULES = 200

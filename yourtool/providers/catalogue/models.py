@@ -6,6 +6,7 @@ model in the shipped catalogue or else that of the newest of its family. Invalid
 raise a `ConfigError`.
 """
 
+import os
 from collections.abc import Container, Iterable
 from datetime import UTC, datetime
 from functools import cached_property
@@ -68,6 +69,19 @@ class Catalogue:
                         f"models.toml: `{model.id}` and `{owner}` are both called `{alias}`; take"
                         " the alias from one of them"
                     )
+
+    @classmethod
+    def load_valid(cls, paths: Paths) -> "tuple[Catalogue, list[str]]":
+        """Return the catalogue without the user's tables that have mistakes, and why."""
+        problem, none = "", Path(os.devnull)
+        for models, prices in ((None, None), (none, None), (None, none), (none, none)):
+            try:
+                found = cls.load(paths, models, prices)
+            except ConfigError as error:
+                problem = problem or f"{error}. No row of this file is used."
+            else:
+                return found, [problem] if problem else []
+        raise ConfigError(problem)
 
     @classmethod
     def load(

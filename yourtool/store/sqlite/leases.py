@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -10,6 +11,32 @@ from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
 
 _MAX_ID = 200
 """Characters of a session id; longer ones are no names of files."""
+
+
+_CONTENT_BYTES = 20
+_WAITING = " waiting"
+_ATTEMPTS, _PAUSE = 3, 0.002
+"""Attempts, and seconds between them: `find_held` holds a lock for a moment."""
+
+
+def find_held(directory: Path) -> dict[str, tuple[str, bool]]:
+    """Return the sessions that processes hold: the process id, and whether they wait for an answer.
+
+    A shared lock that is released at once tests each lock file.
+    """
+    found = dict[str, tuple[str, bool]]()
+    for path in directory.glob("*.lock"):
+        with suppress(OSError), path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                found[path.stem] = _read_holder(file.fileno())
+    return found
+
+
+def _read_holder(handle: int) -> tuple[str, bool]:
+    process, *rest = os.pread(handle, _CONTENT_BYTES, 0).decode("ascii", "replace").split() or [""]
+    return process, bool(rest)
 
 
 class FileLease:
@@ -41,6 +68,13 @@ class FileLease:
             os.ftruncate(self._handle, 0)
             os.pwrite(self._handle, str(os.getpid()).encode(), 0)
 
+    def set_waiting(self, is_waiting: bool) -> None:
+        """Record in the lock file whether the session waits for an answer of the user."""
+        if self._handle >= 0:
+            with suppress(OSError):  # as above
+                text = f"{os.getpid()}{_WAITING if is_waiting else ''}"
+                os.pwrite(self._handle, text.encode().ljust(_CONTENT_BYTES), 0)
+
     def release(self) -> None:
         """Release the lease; idempotent."""
         if self._handle >= 0:
@@ -60,13 +94,17 @@ class FileLease:
         self.release()
 
     def _acquire(self) -> int:
+        attempts = 0
         while True:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                holder = os.pread(handle, 20, 0).decode("ascii", "replace")
+                holder = _read_holder(handle)[0]
                 os.close(handle)
+                if (attempts := attempts + 1) < _ATTEMPTS:
+                    time.sleep(_PAUSE)
+                    continue
                 raise SessionBusyError(
                     f"Session `{self._path.stem}` is open in another yourtool"
                     f" (process {holder or 'unknown'}). Close it there first, or read it with"

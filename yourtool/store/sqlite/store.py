@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from sqlite3 import Connection
 
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallFailed
@@ -16,14 +17,15 @@ from yourtool.store.base import (
     RemovalReason,
     SearchFilter,
     SearchHit,
+    SessionActivity,
     SessionStore,
     SessionSummary,
 )
 from yourtool.store.journal import ChangeFilter, StoredChange
-from yourtool.store.sqlite import log, partial_replies, queries, removals, row_checks
+from yourtool.store.sqlite import activity, log, partial_replies, queries, removals, row_checks
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.file_changes import select_changes, unused_contents
-from yourtool.store.sqlite.leases import FileLease
+from yourtool.store.sqlite.leases import FileLease, find_held
 from yourtool.store.sqlite.search import search_messages, unused_attachments
 
 
@@ -219,6 +221,14 @@ class SqliteStore(SessionStore):
             for worker in await self.find_workers(session_id):
                 leases.enter_context(self.lease(worker))
             await self.database.write(lambda connection: log.delete(connection, session_id, reason))
+
+    async def find_activity(self, ids: Iterable[str] = ()) -> tuple[SessionActivity, ...]:
+        wanted = tuple(ids)
+
+        def read(connection: Connection) -> tuple[SessionActivity, ...]:
+            return activity.find_activity(connection, find_held(self._locks_dir), wanted)
+
+        return await self.database.read(read)
 
     def lease(self, session_id: str) -> FileLease:
         return FileLease(self._locks_dir, session_id)

@@ -22,7 +22,7 @@ from msgspec import Struct
 from yourtool.effects import SideEffects
 from yourtool.errors import UsageError
 from yourtool.foundation.suggestions import find_closest
-from yourtool.settings.config import Problem
+from yourtool.settings.problems import Problem
 from yourtool.settings.sandbox_config import HostSpec
 from yourtool.settings.tables import is_table
 

@@ -45,6 +45,7 @@ from yourtool.tui.screens.sessions import (
     update_demo_banner,
 )
 from yourtool.tui.screens.trust import show_used_files
+from yourtool.tui.screens.ui_settings import SettingsChanged
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
@@ -87,6 +88,8 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             chat.status.refresh()
         case SettingChanged(setting="trust"):
             await show_used_files(chat, *require_session(chat))
+        case SettingChanged(setting="settings"):
+            chat.post_message(SettingsChanged(require_session(chat)[0].config.ui))
         case SettingChanged():
             await warn_unsupported(chat)
             update_demo_banner(chat)
@@ -104,8 +107,8 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             chat.prompt.load(fold_text(text))
         case Choose():
             await _show_choices(chat, result)
-        case EnterText(title=title, explanation=explanation, hidden=hidden):
-            entry = dialog.TextEntry(title, explanation, hidden=hidden)
+        case EnterText(title=title, explanation=explanation, hidden=hidden, value=value):
+            entry = dialog.TextEntry(title, explanation, hidden=hidden, value=value)
             text = await chat.app.push_screen_wait(entry)
             await show_results(chat, result.then(text or ""))
         case Invocation():
@@ -171,6 +174,8 @@ async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
     shown.is_unexpected = chat.runner.is_command_late
     if wanted.preview is not None:
         shown.add_preview(wanted.preview)
+    if wanted.refresh is not None:
+        shown.keep_fresh(wanted.refresh)
     _load_completions(chat)
     if (update := wanted.update) is not None:
         update.add_done_callback(lambda _: _update_picker(chat, shown, wanted))

@@ -72,7 +72,7 @@ class TextEntry(Dialog[str | None]):
     DEFAULT_CSS = """
     TextEntry {
         #window { max-width: 76; border: round $warning; border-title-color: $text-warning; }
-        Static { height: auto; }
+        Static { height: auto; max-height: 50vh; }
         Input {
             border: none;
             height: 1;
@@ -85,11 +85,12 @@ class TextEntry(Dialog[str | None]):
     """
     BINDINGS = bindings("list", only="list.close")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
-    def __init__(self, title: str, text: str, *, hidden: bool = False) -> None:
+    def __init__(self, title: str, text: str, *, hidden: bool = False, value: str = "") -> None:
+        """`value`: the input at first."""
         super().__init__()
         self._title = title
         self._text = text
-        self._hidden = hidden
+        self._hidden, self._value = hidden, value
 
     def compose(self) -> ComposeResult:
         """Lay out the text above the input."""
@@ -98,7 +99,7 @@ class TextEntry(Dialog[str | None]):
             cancels = build_hint("list.close", "cancels")
             window.border_subtitle = join_hints("Enter accepts", cancels)
             yield Static(printable(self._text), markup=False)
-            field = Input(password=self._hidden)
+            field = Input(self._value, password=self._hidden, select_on_focus=False)
             field.cursor_blink = False
             yield field
 

@@ -3,7 +3,7 @@
 The user types to filter, and chooses with the arrows and Enter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from textual import events, getters, on
 from textual.actions import SkipAction
@@ -23,6 +23,7 @@ from yourtool.tui.screens.dialog import Chooser
 from yourtool.tui.textual_internals.app import bind_key
 from yourtool.tui.widgets.choice_preview import ChoicePreview
 
+REFRESH_SECONDS = 1.0
 _MAX_ROWS = 200
 """Rows of the list; the filter searches all choices."""
 _WIDEST, _FRAME = 100, 6
@@ -123,6 +124,8 @@ class Picker(Chooser):
         self._columns = columns
         self._choices, self._count = ChoiceFilter(choices), len(choices)
         self._format = RowFormat(choices, columns)
+        self.follow: Callable[[str], object] | None = None
+        """Called with the value of each row that is highlighted."""
         self.rows = list[Row]()
         """What the list shows."""
         self._hint = hint
@@ -132,6 +135,15 @@ class Picker(Chooser):
         """Show a preview of the highlighted row; call before the list is shown."""
         self._preview = ChoicePreview(read)
         self.add_class("-has-preview")
+
+    def keep_fresh(self, read: Callable[[], Awaitable[Sequence[Choice] | None]]) -> None:
+        """Show what `read` returns, each second; call before the list is shown."""
+
+        async def refresh() -> None:
+            if (choices := await read()) is not None:
+                self.set_choices(choices)
+
+        self.call_later(self.set_interval, REFRESH_SECONDS, refresh)
 
     def set_choices(self, choices: Sequence[Choice]) -> None:
         """Replace the choices; the highlighted one stays highlighted."""
@@ -215,6 +227,8 @@ class Picker(Chooser):
         """Show the preview of the highlighted row, and the text about it in a list with columns."""
         if self._preview is not None:
             self._preview.show(self.highlighted.value if self.highlighted is not None else "")
+        if self.follow is not None and self.highlighted is not None:
+            self.follow(self.highlighted.value)
         if self._columns:
             choice = self.highlighted
             self.query_one("#about", Static).update(

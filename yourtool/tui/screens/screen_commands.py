@@ -35,21 +35,22 @@ async def inspect_keys(chat: ChatScreen, _argument: str) -> None:
 
 
 async def choose_theme(chat: ChatScreen, argument: str) -> None:
-    """`/theme`: switch to a theme, or pick one from a list; `--save` makes it the default."""
+    """`/theme`: switch to a theme, or pick one from a list, which makes it the default.
+
+    The list shows each theme while it is marked. `--save` makes a named one the default.
+    """
     about = dict(list_candidates(await asyncio.to_thread(find_theme_names)))
     chat.completer.values = {**chat.completer.values, "theme": [*about.items()]}
     current = get_chosen_name(cast("object", chat.app))
     names = [*about]
     argument, saves = split_save_option(argument)
-    name = (
-        argument
-        or (current if saves else "")
-        or await chat.app.push_screen_wait(
-            picker.Picker(
-                "Theme", [Choice(name, name, about[name]) for name in names], current=current
-            )
-        )
-    )
+    name = argument or (current if saves else "")
+    if not name:
+        rows = [Choice(each, each, text) for each, text in about.items()]
+        listed, saves = picker.Picker("Theme", rows, current=current), True
+        listed.follow = lambda name: chat.app.post_message(ThemeChosen(name))
+        if not (name := await chat.app.push_screen_wait(listed) or ""):
+            chat.app.post_message(ThemeChosen(current))
     if name and name not in names:
         raise UsageError(f"Unknown theme `{name}`; choose one of {', '.join(names)}.")
     if name and name != AUTO_THEME:
@@ -57,7 +58,7 @@ async def choose_theme(chat: ChatScreen, argument: str) -> None:
     if name:
         chat.app.post_message(ThemeChosen(name))
     if name and saves:
-        file = await asyncio.to_thread(save_setting, resolve_paths(), "theme", name)
+        file = await asyncio.to_thread(save_setting, resolve_paths(), ("theme",), name)
         chat.note("info", f"Saved `{name}` as the default theme in {file}.")
 
 

@@ -198,7 +198,7 @@ def queue_first_prompt(
     chat.input.add_to_history(draft)
     if not may_send:
         queue.pause("this is a new session")
-    elif session.model.is_demo and runtime.options.model is None:
+    elif session.model.is_demo and runtime.options.model is None and not text.startswith("/"):
         queue.pause("no model is set up, /key enters a key")
     elif not chat.input.accepts(draft):
         queue.pause("the command is not valid")

@@ -9,6 +9,7 @@ import pytest
 from tests.store.memory import MemoryStore
 from tests.store.turns import PROMPT, FactBuilder, changed
 from tests.tui.fakes import WHEN
+from yourtool.agent.commands.base import Report
 from yourtool.agent.commands.sessions.session_list import (
     PAGE_SESSIONS,
     SessionList,
@@ -17,6 +18,7 @@ from yourtool.agent.commands.sessions.session_list import (
 )
 from yourtool.events.deltas import Notice
 from yourtool.paths import Paths
+from yourtool.store.base import SessionActivity
 
 
 def summary(**changes):
@@ -193,3 +195,82 @@ async def test_sessions_after_the_first_page_are_added_when_they_are_read(tmp_pa
     assert len(shown.choices) == PAGE_SESSIONS
     assert len(await shown.update) == PAGE_SESSIONS + 5 + 2
     await results.aclose()
+
+
+class Elsewhere(MemoryStore):
+    """A store whose sessions are open in other processes."""
+
+    def __init__(self):
+        super().__init__()
+        self.found, self.lists = {}, 0
+
+    async def find_activity(self, ids=()):
+        return tuple(self.found.values())
+
+    async def list(self, *workspaces, **options):
+        self.lists += 1
+        return await super().list(*workspaces, **options)
+
+    def set(self, session_id, state, last_event="e1"):
+        process = "77" if state in ("running", "waiting", "open") else ""
+        self.found[session_id] = SessionActivity(
+            id=session_id, state=state, process=process, last_event=last_event
+        )
+
+
+async def open_elsewhere(tmp_path, *, is_mixed=True):
+    listed = await Listed().open(tmp_path)
+    store = Elsewhere()
+    store.__dict__.update(listed.store.__dict__)
+    runtime = SimpleNamespace(store=store, paths=listed.paths)
+    session = SimpleNamespace(id=listed.ids[0], project=tmp_path, rename=listed.rename)
+    opens = listed.open_session
+    return listed, store, SessionList(session, runtime, open_session=opens, is_mixed=is_mixed)
+
+
+async def test_list_shows_what_each_session_does(tmp_path):
+    listed, store, shown_list = await open_elsewhere(tmp_path)
+    for state, words, mark in (
+        ("running", "running", "▸"),
+        ("waiting", "waiting for your answer", "?"),
+        ("stopped", "ended during a turn", "✗"),
+        ("done", "done", ""),
+    ):
+        store.set(listed.ids[1], state)
+        [shown] = await take(shown_list.show())
+        rows = {each.value: each for each in shown.choices}
+        assert rows[listed.ids[1]].detail.startswith(f"{words} · ")
+        assert rows[listed.ids[1]].mark == mark
+        assert str(tmp_path) in rows[listed.ids[1]].detail
+        assert rows[listed.ids[0]].detail.startswith("this session · ")
+
+
+async def test_list_is_read_again_only_after_an_open_session_changed(tmp_path):
+    listed, store, shown_list = await open_elsewhere(tmp_path)
+    store.set(listed.ids[1], "running")
+    [shown] = await take(shown_list.show())
+    before = store.lists
+    assert await shown.refresh() is None and await shown.refresh() is None
+    assert store.lists == before
+    store.set(listed.ids[1], "waiting")
+    rows = {each.value: each for each in await shown.refresh()}
+    assert rows[listed.ids[1]].mark == "?"
+    store.found.clear()
+    rows = {each.value: each for each in await shown.refresh()}
+    assert rows[listed.ids[1]].detail.startswith("done · ")
+    assert await shown.refresh() is None
+
+
+async def test_session_of_another_process_is_shown_but_not_opened(tmp_path):
+    listed, store, shown_list = await open_elsewhere(tmp_path)
+    store.set(listed.ids[1], "waiting")
+    [shown] = await take(shown_list.show())
+    [report] = await take(shown.then(listed.ids[1]))
+    assert isinstance(report, Report) and listed.opened == []
+    state, said = report.sections
+    assert "waiting for your answer in process 77: read only" in dict(state.rows)["state"]
+    assert ("you", PROMPT) in said.rows
+    store.set(listed.ids[1], "done")
+    await take(shown_list.show())
+    await take(shown.then(listed.ids[1]))
+    assert listed.opened == [listed.ids[1]]

@@ -53,6 +53,8 @@ class Permission(Struct, frozen=True, kw_only=True):
                 return "command line"
             case RuleSource.SESSION:
                 return "this session"
+            case RuleSource.SETTINGS:
+                return "a mistake in config.toml"
             case RuleSource.USER | RuleSource.PROJECT:
                 return f"{self.file}:{self.line}" if self.line is not None else str(self.file)
 

@@ -110,6 +110,9 @@ class _PermissionList:
             case RuleSource.OPTION:
                 text = f"{rule} is from the command line of this run; it ends with it."
                 return Notice(level="warning", text=text)
+            case RuleSource.SETTINGS:
+                text = f"{rule} ends with {permission.origin}: `yourtool config check`."
+                return Notice(level="warning", text=text)
             case RuleSource.PROJECT:
                 text = f"{rule} belongs to the project: edit {permission.origin}."
                 return Notice(level="warning", text=text)

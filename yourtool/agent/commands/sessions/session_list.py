@@ -1,14 +1,17 @@
-"""Session list of `/resume`.
+"""Session list of `/resume` and `/agents`.
 
-Sessions of this directory come first; keys act on the list and its sessions.
+It shows what each session does now; keys act on the list and its sessions.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from yourtool.agent.commands.base import (
     AnswerHandler,
@@ -17,6 +20,8 @@ from yourtool.agent.commands.base import (
     Choose,
     CommandResults,
     EnterText,
+    Report,
+    Section,
     ShowMessage,
 )
 from yourtool.agent.commands.sessions.session_filters import OPTIONS, Search, parse_search
@@ -26,7 +31,7 @@ from yourtool.foundation.amounts import format_age, format_spending
 from yourtool.messages.message import Role, now
 from yourtool.models import DEMO
 from yourtool.paths import to_stored_path
-from yourtool.store.base import SearchHit, SessionSummary
+from yourtool.store.base import SearchHit, SessionActivity, SessionState, SessionSummary
 from yourtool.store.edits import delete_session, rename
 
 if TYPE_CHECKING:
@@ -39,7 +44,19 @@ MAX_SESSIONS = 10_000
 """Number of sessions that are listed; `/search` and `/resume ID` find all of them."""
 _MAX_FOUND = 1_000
 """Number of sessions that a search lists."""
+_MAX_TEXTS = 20
 _DELETE = "delete"
+DESCRIPTIONS: Mapping[SessionState, str] = {
+    "running": "running",
+    "waiting": "waiting for your answer",
+    "open": "open",
+    "done": "done",
+    "stopped": "ended during a turn",
+}
+MARKS: Mapping[SessionState, str] = {
+    "running": "▸", "waiting": "?", "open": "○", "done": "", "stopped": "✗"
+}  # fmt: skip
+"""Symbols before the titles."""
 
 _ORDERS: dict[str, Callable[[SessionSummary], Any]] = {
     "last used": lambda each: -each.updated_at.timestamp(),
@@ -53,13 +70,23 @@ class SessionList:
     """Shows the stored sessions, and shows them again after a change."""
 
     def __init__(
-        self, session: "Session | None", runtime: "Runtime", *, open_session: AnswerHandler
+        self,
+        session: "Session | None",
+        runtime: "Runtime",
+        *,
+        open_session: AnswerHandler,
+        is_mixed: bool = False,
     ) -> None:
-        """`session`: the open session, if any."""
+        """`session`: the open session, if any.
+
+        `is_mixed`: sessions of this directory are not before the others.
+        """
         self._session = session
         self._runtime = runtime
         self._open_session = open_session
-        self._order = next(iter(_ORDERS))
+        self._order, self._is_mixed = next(iter(_ORDERS)), is_mixed
+        self._listed: tuple[SessionSummary, ...] = ()
+        self._activity: Mapping[str, SessionActivity] = {}
         self._shows_demos = False
         self._search: Search | None = None
         self._found: dict[str, str] = {}
@@ -73,6 +100,7 @@ class SessionList:
             yield await self._build_found(self._search)
             return
         first = await self._runtime.store.list(limit=PAGE_SESSIONS)
+        await self._read_activity(each.id for each in first)
         choices, more = self._build_choices(first), None
         if len(first) == PAGE_SESSIONS:
             more = asyncio.ensure_future(self._read_others(first))
@@ -81,7 +109,7 @@ class SessionList:
             yield Choose(
                 f"Sessions by {self._order}",
                 choices,
-                then=self._open_session,
+                then=self._open_or_show,
                 actions=(
                     ChoiceAction("ctrl+f", "Ctrl+F find", self._ask_search),
                     *self._changes,
@@ -90,6 +118,7 @@ class SessionList:
                 ),
                 preview=self._preview,
                 update=more,
+                refresh=self._refresh,
             )
         finally:
             if more is not None:
@@ -135,10 +164,48 @@ class SessionList:
     async def _open_found(self, session_id: str) -> CommandResults:
         """Open a session at the message that was found in it."""
         self.found_message = self._found.get(session_id, "")
-        async for result in self._open_session(session_id):
+        await self._read_activity((session_id,))
+        async for result in self._open_or_show(session_id):
             yield result
         if self._session is not None and self.found_message:
             yield ShowMessage(self.found_message)
+
+    async def _open_or_show(self, session_id: str) -> CommandResults:
+        """Open a session; one that another process has open is shown, and cannot be changed."""
+        found = self._activity.get(session_id)
+        if found is None or not found.process or session_id == self._open_id:
+            async for result in self._open_session(session_id):
+                yield result
+            return
+        texts = await self._runtime.store.last_texts(session_id, _MAX_TEXTS)
+        rows = (
+            ("state", f"{DESCRIPTIONS[found.state]} in process {found.process}: read only here"),
+            ("copy", f"`yourtool sessions fork {session_id}` continues a copy"),
+        )
+        said = tuple(("you" if each.role is Role.USER else "reply", each.text) for each in texts)
+        title = self._titles.get(session_id) or "(empty)"
+        yield Report(title, (Section(session_id, rows), Section("Last messages", said)))
+
+    async def _read_activity(self, ids: Iterable[str] = ()) -> bool:
+        """Read what sessions do; return whether that of an open one changed."""
+        found = await self._runtime.store.find_activity(ids)
+        now_open = {each.id: each for each in found if each.process}
+        was_open = {name: each for name, each in self._activity.items() if each.process}
+        closed = {name: replace(each, process="", state="done") for name, each in was_open.items()}
+        self._activity = {**self._activity, **closed, **{each.id: each for each in found}}
+        return now_open != was_open
+
+    async def _refresh(self) -> tuple[Choice, ...] | None:
+        """Return the rows again if an open session has changed: one small query."""
+        try:
+            if not await self._read_activity():
+                return None
+            first = await self._runtime.store.list(limit=PAGE_SESSIONS)
+            await self._read_activity(each.id for each in first)
+        except YourtoolError:
+            return None
+        listed = {each.id for each in first}
+        return self._build_choices((*first, *(e for e in self._listed if e.id not in listed)))
 
     async def _read_others(self, found: tuple[SessionSummary, ...]) -> tuple[Choice, ...]:
         """Read the other sessions in pages, between which the store can do something else."""
@@ -150,9 +217,11 @@ class SessionList:
 
     def _build_choices(self, found: tuple[SessionSummary, ...]) -> tuple[Choice, ...]:
         self._titles = {each.id: each.title for each in found}
+        self._listed = tuple(found)
         if not self._shows_demos:
             found = without_demos(found, self._runtime.paths.scratch)
-        return session_choices(found, self._project, now(), self._order)
+        here = None if self._is_mixed else self._project
+        return session_choices(found, here, now(), self._order, self._activity, self._open_id)
 
     @property
     def _project(self) -> Path:
@@ -236,15 +305,28 @@ def without_demos(summaries: Sequence[SessionSummary], scratch: Path) -> tuple[S
 
 
 def session_choices(
-    summaries: Sequence[SessionSummary], workspace: Path, now: datetime, order: str = "last used"
+    summaries: Sequence[SessionSummary],
+    workspace: Path | None,
+    now: datetime,
+    order: str = "last used",
+    activity: Mapping[str, SessionActivity] = MappingProxyType({}),
+    open_id: str = "",
 ) -> tuple[Choice, ...]:
-    """Return the sessions of this workspace, then the others; each part is sorted by `order`."""
+    """Return the sessions of this workspace, then the others; each part is sorted by `order`.
+
+    `workspace` None: they are in one part.
+    """
     rows: list[Choice] = []
     key = _ORDERS[order]
-    here = to_stored_path(workspace)
-    for each in sorted(summaries, key=lambda each: (each.workspace_path != here, key(each))):
+    here = "" if workspace is None else to_stored_path(workspace)
+    for each in sorted(
+        summaries, key=lambda each: (bool(here) and each.workspace_path != here, key(each))
+    ):
+        state = activity[each.id].state if each.id in activity else "done"
+        mark = "" if each.id == open_id else MARKS[state]
         turns = "1 turn" if each.turn_count == 1 else f"{each.turn_count} turns"
         details = (
+            _describe_state(state, is_here=each.id == open_id, is_complete=not here),
             format_age(now - each.updated_at),
             turns,
             format_spending(each.cost_usd, unpriced=each.unpriced),
@@ -252,8 +334,15 @@ def session_choices(
             "here" if each.workspace_path == here else each.workspace_path,
         )
         detail = " · ".join(filter(None, details))
-        rows.append(Choice(each.id, each.title or "(empty)", detail))
+        rows.append(Choice(each.id, each.title or "(empty)", detail, mark=mark))
     return tuple(rows)
+
+
+def _describe_state(state: SessionState, *, is_here: bool, is_complete: bool) -> str:
+    """Return the state of a session; `is_complete`: also of a done one."""
+    if is_here:
+        return "this session"
+    return "" if state == "done" and not is_complete else DESCRIPTIONS[state]
 
 
 def found_choices(hits: Sequence[SearchHit], workspace: Path, now: datetime) -> tuple[Choice, ...]:

@@ -56,6 +56,19 @@ async def resume_session(session: "Session", runtime: "Runtime", argument: str) 
         yield OpenSession(session_id)
 
 
+def list_sessions(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
+    """`/agents`: show what all sessions do, and open one."""
+    opens = partial(_open_listed, session, runtime)
+    return SessionList(session, runtime, open_session=opens, is_mixed=True).show()
+
+
+async def _open_listed(session: "Session", runtime: "Runtime", session_id: str) -> CommandResults:
+    if session.busy:
+        raise UsageError("A turn runs here. Stop it with Esc, or wait for its end.")
+    async for result in resume_session(session, runtime, session_id):
+        yield result
+
+
 async def rename_session(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
     """`/rename`: give the open session a title, or show the current one."""
     if argument:
@@ -151,6 +164,11 @@ COMMANDS = (
         summary="resume an earlier session",
         during_turn=False,
         aliases=("sessions",),
+    ),
+    SlashCommand(
+        name="agents",
+        run=list_sessions,
+        summary="show what all sessions do: running, waiting for you, done; open one",
     ),
     SlashCommand(
         name="rename",

@@ -13,8 +13,9 @@ from yourtool.errors import ToolError
 from yourtool.paths import Paths
 from yourtool.permissions.trust import CHECKS
 from yourtool.settings.agent_config import CheckConfig
-from yourtool.settings.config import ConfigReport, Problem
+from yourtool.settings.config import ConfigReport
 from yourtool.settings.hook_config import HookConfig
+from yourtool.settings.problems import Problem
 from yourtool.settings.tables import (
     Fault,
     TableKey,

@@ -19,7 +19,8 @@ from yourtool.paths import Paths, resolve_paths
 from yourtool.permissions.gate import Gate, open_gate
 from yourtool.permissions.grants import FILE_NAME, Grants
 from yourtool.permissions.trust import ROUTING, Trust, TrustAnswer, TrustStore, find_folder
-from yourtool.settings.config import Mode, Problem, RunOptions
+from yourtool.settings.config import Mode, RunOptions
+from yourtool.settings.problems import Problem
 
 _MAX_NAMED = 5
 """Files that a line names."""
