@@ -76,6 +76,8 @@ class Conversation:
         self._running = 0
         """The turns and commands that run."""
         self._has_prompt = False
+        self._stop_answer: Callable[[], object] | None = None
+        """Ends the answer to a side question."""
         self._interrupted_at = -_TWICE_SECONDS
 
     async def talk(self, session: "Session", first_prompt: str = "") -> None:
@@ -150,7 +152,9 @@ class Conversation:
 
     def _interrupt(self) -> None:
         self._has_prompt = False
-        if self.runner.is_running:
+        if self._stop_answer is not None:
+            self._stop_answer()
+        elif self.runner.is_running:
             self.runner.stop()
         elif time.monotonic() - self._interrupted_at < _TWICE_SECONDS:
             self.close()
@@ -263,8 +267,8 @@ class Conversation:
                     self.speaker.say("Call", call.call)
                     for change in call.changes:
                         self.speaker.write(f"{change.name}\n{change.diff}".rstrip("\n"))
-            case ShowAnswer(pieces=pieces):
-                self.speaker.say("Answer", "".join([each async for each in pieces]))
+            case ShowAnswer():
+                await self._say_answer(result)
             case CopyText(text=text) | EditPrompt(text=text):
                 self.speaker.say("Text", text)
             case SettingChanged(setting="mode"):
@@ -303,6 +307,13 @@ class Conversation:
                 self._say_last_messages(self._session)
             case event:
                 self.speaker.apply(event)
+
+    async def _say_answer(self, answer: ShowAnswer) -> None:
+        self._stop_answer = answer.stop
+        try:
+            self.speaker.say("Answer", "".join([each async for each in answer.pieces]))
+        finally:
+            self._stop_answer = None
 
     @property
     def _session(self) -> "Session":
