@@ -89,7 +89,6 @@ class Runtime:
         self.catalogue = Catalogue.load(paths)
         add_agents(self.catalogue, config.agents)
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
-        self.catalogue.offer(row.name for row in self.registry.providers())
         self.store, self.space, self.availability = store, SpaceWait(), Availability()
         own, used = own_directories(paths), config.sandbox.is_used and not options.no_sandbox
         self._sandboxes = Sandboxes(config.sandbox, own) if used else None
