@@ -204,3 +204,20 @@ def test_invalid_value_affects_no_other_model(key, junk):
     full_entry = {**LLAMA, **CLAUDE} if key in CLAUDE else dict(LLAMA)
     models = parse_model_list("p", {"data": [{**full_entry, key: junk}, LLAMA]})
     assert models[-1] == replace(llama(), id="p:meta/llama-5")
+
+
+def test_list_of_mistral_and_groq_has_windows_and_hides_no_ability():
+    listed = {
+        "data": [
+            {
+                "id": "mistral-large-4",
+                "max_context_length": 262_144,
+                "capabilities": {"completion_chat": True, "vision": True, "function_calling": True},
+            },
+            {"id": "openai/gpt-oss-120b", "context_window": 131_072},
+            {"id": "named-only"},
+        ]
+    }
+    large, oss, named = parse_model_list("mistral", listed)
+    assert (large.window, large.known) == (262_144, False)
+    assert (oss.window, named.window) == (131_072, None)

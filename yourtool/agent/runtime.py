@@ -90,7 +90,6 @@ class Runtime:
         self._hides_restriction = False
         add_agents(self.catalogue, config.agents)
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
-        self.catalogue.offer(row.name for row in self.registry.providers())
         self.store, self.space, self.availability = store, SpaceWait(), Availability()
         own, used = own_directories(paths), config.sandbox.is_used and not options.no_sandbox
         self._sandboxes = Sandboxes(config.sandbox, own) if used else None

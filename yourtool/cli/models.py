@@ -42,7 +42,6 @@ def run(paths: Paths, arguments: Arguments) -> int:
     catalogue = Catalogue.load(paths)
     add_agents(catalogue, config.agents)
     registry = Registry(config, Credentials(paths), interactive=False)
-    catalogue.offer(row.name for row in registry.providers())
     file = paths.cache / discovery_cache.FILE_NAME
     notes = discovery_cache.restore_discoveries(file, registry, catalogue)
     code = ExitCode.ANSWERED

@@ -122,6 +122,7 @@ def parse_model_list(provider: str, answer: Any) -> tuple[Model, ...]:
 def parse_context_window(entry: Mapping[str, Any]) -> int | None:
     """Return the context window of an entry, under any of the usual field names."""
     names = ("max_model_len", "context_length", "inputTokenLimit", "max_input_tokens")
+    names += ("max_context_length", "context_window")  # of Mistral and Groq
     return next((size for name in names if (size := count(entry.get(name)))), None)
 
 
@@ -132,7 +133,8 @@ def _parse_entry(entry: Mapping[str, Any]) -> ModelDescription | None:
         return None
     if entry.get("lifecycle") == "retired":
         return None
-    if able := mapping(entry.get("capabilities")):
+    able = mapping(entry.get("capabilities"))
+    if any(mapping(each) for each in able.values()):  # Mistral's are plain
         return _parse_anthropic_entry(entry, able)
     if isinstance(entry.get("supported_parameters"), list):
         return _parse_openrouter_entry(entry, _parse_strings(entry["supported_parameters"]))

@@ -71,7 +71,11 @@ def apply_discoveries(
 
 
 def restore_discoveries(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
-    """Add the models in the cache to the catalogue; return messages for the user."""
+    """Add the models in the cache to the catalogue; return messages for the user.
+
+    The catalogue offers the models of the providers in the registry only.
+    """
+    catalogue.offer(row.name for row in registry.providers())
     try:
         apply_discoveries(load_discoveries(file), registry, catalogue)
     except ValueError as error:
