@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help map run test test-remaining test-recorded requirements security craft reliability day ecosystem soak coverage mutation static check fix snapshots pictures docs bench pin lowest release
+.PHONY: help catalogue map run test test-remaining test-recorded requirements security craft reliability day ecosystem soak coverage mutation static check fix snapshots pictures docs bench pin lowest release
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 CONSTRAINTS := constraints.txt
@@ -96,6 +96,9 @@ docs: .venv/.dev  ## Write the pages that are made from the code
 
 bench: .venv/.dev  ## Measure speed and size; results as JSON and as a table
 	$(BIN)python -m benchmarks $(ARGS)
+
+catalogue: .venv/.dev  ## Write config/catalogue.json from the tables of others; read its diff
+	$(BIN)python -m docs.catalogue
 
 pin: .venv/.dev  ## Take the versions that are installed now as the exact ones, and their hashes
 	@$(PIP) --quiet --editable '.[$(EXTRAS)]'

@@ -114,8 +114,14 @@ def _get_definition(toolbox: Toolbox, name: str) -> ToolDefinition:
 def _list_patching_models() -> list[str]:
     """Return lines with the models that get `apply_patch`."""
     models = _read_shipped_catalogue().all()
-    names = [f"`{model.id}`" for model in models if model.edit_tool == "apply_patch"]
-    text = f"`apply_patch` replaces `edit_file` for {', '.join(names[:-1])} and {names[-1]}."
+    names = {each.id for each in models if each.edit_tool == "apply_patch"}
+    providers = sorted({name.partition(":")[0] for name in names})
+    text = (
+        f"`apply_patch` replaces `edit_file` for the {len(names)} models that are trained on"
+        " patches: OpenAI's from GPT-4.1 on, and `gpt-oss`, at"
+        f" {', '.join(f'`{each}`' for each in providers[:-1])} and `{providers[-1]}`. `edit_tool`"
+        " in `models.toml` changes it."
+    )
     return textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
 
 

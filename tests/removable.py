@@ -10,6 +10,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 ROOT = Path(__file__).parents[1]
 REMOVABLE = (
     "extensions/agents",
+    "extensions/asides",
     "extensions/editors",
     "extensions/importers",
     "extensions/lab",

@@ -69,6 +69,7 @@ LATE_IMPORTERS = {
     "yourtool/providers/registry.py",  # the requested adapter
     "yourtool/permissions/shell/lines/syntax.py",  # the parser of commands
     "yourtool/foundation/patterns.py",  # the patterns of rules and hooks
+    "yourtool/tools/workspace/encoding.py",  # the detector of encodings
     "yourtool/store/markdown_texts.py",  # the parser of Markdown
     "yourtool/store/scrubbing.py",  # the patterns of secrets
     "yourtool/foundation/late_modules.py",  # the modules that packages name

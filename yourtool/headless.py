@@ -20,6 +20,7 @@ from typing import Any, Literal, Protocol, TextIO, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from yourtool.agent.commands import answers
 from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.money.budgets import describe_warning
 from yourtool.agent.runtime import Runtime
@@ -201,7 +202,8 @@ async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Prin
             _print_warnings(runtime.take_warnings(), printer)
             session.processes.show_with(printer.show)
             mask = await asyncio.to_thread(build_mask, paths, os.environ)
-            result = await run_turn(session, content, printer, paths.log_file, mask)
+            command = task.prompt.startswith("/") and answers.find(task.prompt, session, runtime)
+            result = await run_turn(command or session, content, printer, paths.log_file, mask)
         _print_warnings(session.hooks.take_last_warnings(), printer)
         return check_output_schema(options.output_schema, result)
 

@@ -1,5 +1,6 @@
 """Models: names, capabilities and prices."""
 
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Literal, TypeAlias, get_args
 
@@ -106,6 +107,8 @@ class Rates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cached_read_per_mtok_usd: Decimal | None = None
     """None: cached tokens have the price of uncached ones."""
     cache_write_per_mtok_usd: Decimal | None = None
+    cache_write_hour_per_mtok_usd: Decimal | None = None
+    """For a cache of an hour; None: as `cache_write_per_mtok_usd`."""
 
 
 class PriceTier(Rates, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -136,6 +139,14 @@ class Model(Struct, frozen=True, kw_only=True):
     """Source and date of the price, if it is not from the price tables."""
     known: bool = True
     """False: the model is unknown, and its capabilities are conservative defaults."""
+    has_size: bool = True
+    """False: the size of the context window is a guess; see `window`."""
+    taken_from: str = ""
+    """The model of the same family whose row describes this one."""
+    ends: date | None = None
+    """The day from which the provider answers with it no longer."""
+    successor: str = ""
+    """The provider's name of the model that replaces it."""
     uses_max_completion_tokens: bool = False
     """Chat Completions: the newer name of the limit, which reasoning models require."""
     accepts_temperature: bool = True
@@ -156,6 +167,20 @@ class Model(Struct, frozen=True, kw_only=True):
     def provider(self) -> str:
         """The part of the id before the first colon."""
         return self.id.partition(":")[0]
+
+    @property
+    def window(self) -> int | None:
+        """The context window in tokens; None: its size is not known."""
+        return self.capabilities.max_context_tokens if self.has_size else None
+
+    def describe_end(self, within: timedelta = timedelta(0)) -> str | None:
+        """Return that the model has ended, or ends within a time; None: neither is known."""
+        today = datetime.now(UTC).date()
+        if self.ends is None or self.ends > today + within:
+            return None
+        when = "ended" if self.ends <= today else "ends"
+        next_one = f"; `{self.provider}:{self.successor}` replaces it" if self.successor else ""
+        return f"`{self.id}` {when} on {self.ends}{next_one}"
 
     @property
     def is_demo(self) -> bool:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from yourtool.errors import (
     AdapterError,
@@ -18,8 +19,10 @@ from yourtool.errors import (
     UsageError,
     YourtoolError,
 )
+from yourtool.events.branches import EntryAdded
 from yourtool.events.catalog import Event
 from yourtool.events.context import ContextCompacted
+from yourtool.events.delegation import DelegateCompleted, DelegateFailed
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
 from yourtool.events.tools import ToolCompleted, ToolConfirmationRequested, ToolFailed
@@ -132,6 +135,8 @@ class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
     is_error: bool
     error: RunFailure | None
     permission_denials: tuple[Denial, ...] = ()
+    data: Mapping[str, Any] | UnsetType = UNSET
+    """The values of the result of a command, such as the findings of `/review`."""
     exit_code: ExitCode
 
 
@@ -162,6 +167,7 @@ class Outcome:
         self._unpriced = 0
         self._reported: Decimal | None = None
         self._requests = 0
+        self._data: Mapping[str, Any] | UnsetType = UNSET
         self._exception_outcome: tuple[ExitCode, RunFailure] | None = None
 
     def apply(self, event: Event) -> None:
@@ -196,6 +202,12 @@ class Outcome:
                 self._stop = reason
             case TurnCancelled():
                 self._stop = StopReason.CANCELLED
+            case DelegateCompleted(total_cost_usd=cost) | DelegateFailed(total_cost_usd=cost):
+                self._cost += cost
+                self._unpriced += event.unpriced
+            case EntryAdded(text=text, data=Mapping() as data):
+                self._text, self._data = text, data
+                self._stop = self._stop or StopReason.END_TURN
             case Notice(level="error", text=text):
                 self._error_notices.append(text)
             case _:
@@ -234,6 +246,7 @@ class Outcome:
             is_error=code is not ExitCode.ANSWERED,
             error=error,
             permission_denials=tuple(self._denials),
+            data=self._data,
             exit_code=code,
         )
 
@@ -285,7 +298,7 @@ class Outcome:
         if self._stop is None or self._stop is StopReason.ERROR:
             message = "\n".join(self._error_notices) or "The turn ended without an answer."
             return ExitCode.FAILED, RunFailure(error_class="other", message=message)
-        if self._denials:
+        if self._denials and self._data is UNSET:
             tools = dict.fromkeys(f"`{denial.tool_name}`" for denial in self._denials)
             message = f"denied: {', '.join(tools)}"
             return ExitCode.DENIED, RunFailure(error_class="permission_denied", message=message)

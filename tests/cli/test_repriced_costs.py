@@ -73,14 +73,14 @@ def test_each_request_has_its_own_tier_and_each_kind_of_token_its_rate(line, sto
     assert Decimal(total["repriced"]["cost_usd"]) == expected / 1_000_000
     assert Decimal(total["cost_usd"]) == Decimal("0.03")
     assert total["repriced"]["compared_requests"] == 3
-    assert report["pricing_version"].startswith("2026-11-21+mine@")
+    assert "+mine@" in report["pricing_version"]
 
 
 def test_stored_table_is_used_alone_and_nothing_stored_changes(line, stored):
     catalogue = Catalogue.load(resolve_paths())
     prices, model = (
         StoredPrices(resolve_paths().price_tables, catalogue),
-        catalogue.resolve("sonnet"),
+        catalogue.get(SONNET),
     )
     prices.store(model)
     stored(reply(), reply(LOCAL, "0", UsageExtra(unpriced=True)))
@@ -107,12 +107,12 @@ def test_other_model_prices_all_requests_and_counts_prompts_that_do_not_fit(line
         reply(input_tokens=1_000_000, output_tokens=0),
         reply(LOCAL, "0", UsageExtra(unpriced=True), input_tokens=1_000, output_tokens=0),
     )
-    report = read(line, "--as-model", "haiku", "--by", "session")
+    report = read(line, "--as-model", "claude-haiku-4-5", "--by", "session")
     assert report["as_model"] == "anthropic:claude-haiku-4-5"
     repriced = report["total"]["repriced"]
     assert Decimal(repriced["cost_usd"]) == Decimal("1.001")
     assert (repriced["unpriced_requests"], repriced["too_long_requests"]) == (0, 1)
-    _, out, _ = line("cost", "--as-model", "haiku")
+    _, out, _ = line("cost", "--as-model", "claude-haiku-4-5")
     assert "as if every request had gone to `anthropic:claude-haiku-4-5`" in out
     assert "1 request has a prompt too long for this model." in out
     assert "1 request with both costs: $0.0100 → $1.00 (100 times as much)." in out
@@ -154,8 +154,8 @@ def test_drift_names_the_model_with_both_costs(line, stored):
         (("--as-model", "sonet"), "No model is called `sonet`; did you mean `sonnet`?"),
         (("--as-model", ""), "No model is called ``"),
         (
-            ("--as-model", "anthropic:claude-sonnet-4-9"),
-            "has no price in .*; did you mean `anthropic:claude-sonnet-4-6`",
+            ("--as-model", "mistral:mistrl-large-4"),
+            "has no price in .*; did you mean `mistral:mistral-large-4`",
         ),
         (("--as-model", "nobody:nothing"), "`nobody:nothing` has no price in .*; add its price"),
         (("--reprice", "2020-01-01"), "is neither a stored price table nor a file.*No price table"),
@@ -189,7 +189,7 @@ def test_mistake_in_a_file_of_prices_has_its_place(line, tmp_path, text, message
 
 def test_damaged_stored_table_is_an_error_and_other_reports_work(line, stored):
     catalogue, directory = Catalogue.load(resolve_paths()), resolve_paths().price_tables
-    StoredPrices(directory, catalogue).store(catalogue.resolve("sonnet"))
+    StoredPrices(directory, catalogue).store(catalogue.get(SONNET))
     stored(reply())
     (file,) = directory.iterdir()
     file.write_bytes(b"\xff\xfe")

@@ -37,7 +37,7 @@ def test_overflow_of_text_continues_with_one_line_and_a_key_that_shows_the_origi
             terminal.wait("anthropic:")
             for prompt, reply in (("one", "First"), ("two", "Second"), ("three", "Third")):
                 terminal.say(f"story {prompt}")
-                terminal.wait(f"{reply} reply.", "· \\$")
+                terminal.wait(f"{reply} reply.", r"\$\d+\.\d+ · ")
             terminal.wait("Summarised 2 turns, about", "Alt\\+O original")
             terminal.send("\x1bo")
             terminal.wait("Originals of the summary: 4 messages", "prompt: story one")

@@ -33,7 +33,6 @@ def test_the_tour_opens_without_a_key_and_runs_real_tools_in_a_copy(project, hom
         terminal.say("go")
         terminal.wait("Run this command")
         terminal.answer("a")
-        terminal.wait("exit code 0")
         terminal.wait("Type /model demo:guide")
         terminal.say("/model demo:guide")
         terminal.wait("demo:guide  ask")

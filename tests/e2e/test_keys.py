@@ -46,9 +46,9 @@ def test_sending_scrolls_to_the_end_and_shift_tab_never_reaches_auto(work, home)
         opened(server, work, home, columns=80, rows=24) as terminal,
     ):
         terminal.wait("sonnet")
-        for mode in ("accept-edits", "plan", "ask", "accept-edits"):
+        for words in ("⏵⏵ accept edits", "⏸ plan only", "ask first", "⏵⏵ accept edits"):
             terminal.send(SHIFT_TAB)
-            terminal.wait(lambda screen, mode=mode: f"  {mode}  " in screen.splitlines()[-1])
+            terminal.wait(lambda screen, words=words: f"  {words}" in screen.splitlines()[-1])
         terminal.say("hi")
         terminal.wait("Paragraph 59.", r"\? keys")
         terminal.send(PAGE_UP * 2)

@@ -156,7 +156,7 @@ def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_full_approval_prompt(wo
         with ProviderServer([Reply("First.", [EDIT]), Reply("It is well.")]) as server:
             env = {**home, **server.environment}
             with Terminal(YOURTOOL, cwd=work, env=env, columns=columns, rows=rows) as terminal:
-                terminal.wait("ask +0% ctx")
+                terminal.wait("ask first")
                 terminal.say("go")
                 answers = (rf"\[{letter}\]" for letter in "aswdr")
                 terminal.wait("Create `", r"1 \+ one", *answers)

@@ -53,7 +53,7 @@ def test_plan_whose_question_was_open_when_the_program_was_killed_is_not_lost(wo
             terminal.wait("Carry out this plan", "Step 1", "lines not shown")
             os.killpg(terminal.process.pid, signal.SIGKILL)
         with Terminal((*YOURTOOL, "--continue"), cwd=work, env=env) as terminal:
-            terminal.wait("I propose", "propose_plan")
+            terminal.wait("I propose", "Propose a plan")
             terminal.say("and now")
             terminal.wait("The turn is over")
         *_, call, result = server.requests[-1][1]["messages"]

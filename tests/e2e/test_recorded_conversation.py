@@ -130,7 +130,7 @@ def run_turns(terminal, script, turns):
             terminal.wait("Run this command")
             terminal.answer("a")
         terminal.wait(lambda screen, names=names: is_shown(screen, names))
-        terminal.wait(f"{re.escape(model)} · chosen for the session")
+        terminal.wait(r"\? keys")
 
 
 def is_shown(screen, names):
@@ -190,7 +190,7 @@ def test_each_provider_gets_only_its_own_encrypted_reasoning_back(script, work, 
         assert [path for path, _ in server.requests] == [PATHS[model] for model, _ in script.asked]
         bodies = [body for _, body in server.requests]
     assert f"There is no tool `{script.unknown}`." in before
-    assert re.search(rf"✓ shell {script.program}.*\n  │ Potato City\n", before)
+    assert re.search(rf"✓ Ran {script.program}.*\n  │ Potato City\n", before)
     every = set().union(*(sealed_in(name) for _, name in script.asked))
     for number, (model, _) in enumerate(script.asked):
         earlier = script.asked[:number]

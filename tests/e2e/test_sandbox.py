@@ -18,7 +18,7 @@ def call(command, **arguments):
     return [("shell", {"command": command, **arguments})]
 
 
-def test_sandbox_is_shown_at_the_first_command_and_protects_the_hooks_of_git(work, home):
+def test_full_sandbox_is_not_shown_and_protects_the_hooks_of_git(work, home):
     require(SandboxLevel.FULL)
     hook = work / ".git/hooks/pre-commit"
     (work / "tidy.sh").write_text(f"echo x > {hook}\n")
@@ -27,9 +27,9 @@ def test_sandbox_is_shown_at_the_first_command_and_protects_the_hooks_of_git(wor
         env = {**home, **server.environment, "YOURTOOL_SANDBOX_ENABLED": ""}
         with Terminal((*YOURTOOL, "--mode", "auto"), cwd=work, env=env) as terminal:
             terminal.wait("sonnet", "AUTO: tools run without approval")
-            assert "sandbox" not in terminal.text.casefold(), "it is not measured yet"
             terminal.say("go")
-            terminal.wait("Read-only file system", "All done", "sandbox:full")
+            terminal.wait("Read-only file", "All done", r"\? keys")
+            assert "sandbox" not in terminal.text.casefold()
             assert not hook.exists()
             terminal.say("/quit")
             assert terminal.end() == 0
@@ -80,20 +80,20 @@ def _change_instructions(terminal, work):
     """Allow a change of `AGENTS.md` and undo it, then decline it."""
     instructions = work / "AGENTS.md"
     terminal.say("tidy")
-    terminal.wait("Run this command", "full sandbox; no network")
+    terminal.wait("Run this command")
     terminal.answer("a")
     terminal.wait("Edit `AGENTS.md`", "be quick")
     assert instructions.read_text() == "be kind\n"
     terminal.answer("a")
-    terminal.wait("The user allowed these changes", "Turn 1 ended")
+    terminal.wait("Turn 1 ended")
     assert instructions.read_text() == "be kind\nbe quick\n"
     terminal.say("/undo")
     terminal.wait("Took back the changes to 1 file")
     assert instructions.read_text() == "be kind\n"
     terminal.say("tidy again")
-    terminal.wait("Run this command", "full sandbox; no network")
+    terminal.wait("Run this command")
     terminal.answer("a")
     terminal.wait("Edit `AGENTS.md`", "be quick")
     terminal.answer("d")
-    terminal.wait("Taken back, because the user declined it", "Turn 2 ended")
+    terminal.wait("Turn 2 ended")
     assert instructions.read_text() == "be kind\n"

@@ -35,7 +35,7 @@ FEWEST_ROWS_WITH_KEYS = 16
 IN_PROMPT = r"Shift.Tab mode"
 IN_SHORT_PROMPT = r"Say what to do|typed at"
 """A screen without room for the keys has only the prompt below the transcript."""
-IN_BUSY_PROMPT = r"Enter queues"
+IN_BUSY_PROMPT = r"Enter sends"
 IN_ASKED = r"text is a message"
 IN_TRANSCRIPT = r"Tab back"
 IN_SEARCH = r"Esc ends"

@@ -15,7 +15,7 @@ def test_a_command_is_run_shown_and_shown_again_when_the_session_is_resumed(work
     with Terminal((*YOURTOOL, "-m", "demo:tour"), cwd=work, env=home) as terminal:
         terminal.wait("demo:tour  ask")
         terminal.say("!echo h''i; exit 3")
-        terminal.wait(r"✗ ! echo h''i; exit 3 · failed · exit 3")
+        terminal.wait(r"✗ ! echo h''i; exit 3 · exit code 3")
         terminal.wait("│ hi")
         terminal.say("!!echo un''seen")
         terminal.wait("│ unseen")
@@ -25,7 +25,7 @@ def test_a_command_is_run_shown_and_shown_again_when_the_session_is_resumed(work
     with Terminal((*YOURTOOL, "--resume"), cwd=work, env=home) as terminal:
         terminal.wait(r"\$ echo h''i; exit 3")
         terminal.send("\r")
-        terminal.wait(r"✗ ! echo h''i; exit 3 · failed · exit 3")
+        terminal.wait(r"✗ ! echo h''i; exit 3 · exit code 3")
         terminal.wait("✓ !! echo un''seen\n.*│ unseen")
         terminal.say("hello")
         terminal.wait("I understand")

@@ -17,7 +17,7 @@ import httpx2
 
 from yourtool.tools.mcp import client
 from yourtool.tools.servers.calls import CallFailedError
-from yourtool.tools.servers.client import REDIRECT, Address, CallRequest, Owner
+from yourtool.tools.servers.client import REDIRECT, Address, CallRequest, Owner, ToolList
 from yourtool.tools.servers.logins import Login, Logins
 from yourtool.tools.servers.offers import Offers
 from yourtool.tools.servers.projection import ForeignTool
@@ -65,9 +65,9 @@ async def run(url: str, scenario: str, context: dict[str, Any]) -> None:
     requests: asyncio.Queue[CallRequest | None] = asyncio.Queue()
     listed: asyncio.Future[tuple[ForeignTool, ...]] = asyncio.get_running_loop().create_future()
 
-    async def take_tools(tools: tuple[ForeignTool, ...], _instructions: str) -> None:
+    async def take_tools(found: ToolList) -> None:
         if not listed.done():
-            listed.set_result(tools)
+            listed.set_result(found.tools)
 
     def ignore(_offers: Offers) -> None:
         pass

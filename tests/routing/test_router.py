@@ -141,7 +141,7 @@ def failing_from(number: int) -> tuple[Model, str | None, str | None]:
     return model(**merged), "no key" if number == 0 else None, "out" if number <= 1 else None
 
 
-@pytest.mark.parametrize(("number", "failure"), enumerate(RejectionCode))
+@pytest.mark.parametrize(("number", "failure"), enumerate(tuple(RejectionCode)[:-1]))
 @pytest.mark.req("R-RTE-02")
 def test_first_of_nine_checks_that_fails_is_reported(number, failure):
     candidate, configured, unavailable = failing_from(number)
@@ -151,7 +151,7 @@ def test_first_of_nine_checks_that_fails_is_reported(number, failure):
 
 
 @pytest.mark.parametrize("place", range(2, len(ORDER) - 1))
-@pytest.mark.parametrize(("number", "failure"), enumerate(RejectionCode))
+@pytest.mark.parametrize(("number", "failure"), enumerate(tuple(RejectionCode)[:-1]))
 @pytest.mark.req("R-RTE-02")
 def test_every_failure_lets_every_later_slot_try_and_is_recorded(number, failure, place):
     candidate, configured, unavailable = failing_from(number)
@@ -170,7 +170,7 @@ def test_every_failure_lets_every_later_slot_try_and_is_recorded(number, failure
 
 
 @pytest.mark.parametrize("slot", ORDER[:2])
-@pytest.mark.parametrize(("number", "failure"), enumerate(RejectionCode))
+@pytest.mark.parametrize(("number", "failure"), enumerate(tuple(RejectionCode)[:-1]))
 @pytest.mark.req("R-RTE-03")
 def test_every_failure_of_an_explicit_choice_ends_the_chain(number, failure, slot):
     candidate, configured, unavailable = failing_from(number)

@@ -44,9 +44,12 @@ UNVISITED = {
     "continue": "shows a reply, as `converse` does",
     "attach": "shows the file names of the completer, as `browse` does",
     "background": "shows that a command was moved, without its text",
+    "goal": "shows entries of the session, as `/note` does",
     "init": "sends a prompt of the program",
     "paste": "shows an attachment of the clipboard, of which the terminal has none",
     "mcp": "shows what `yourtool mcp show` prints; `tests/cli/test_mcp.py` has hostile servers",
+    "btw": "shows a reply: test_answer.py has one with sequences and markup",
+    "review": "shows an entry of the session, as `/note` does",
     "quit": "ends every scenario",
 }
 NO_TEXT_OF_OTHERS = {
@@ -68,6 +71,7 @@ NO_TEXT_OF_OTHERS = {
 """Commands of the shell that `test_payloads.COMMANDS` has not, with the reason."""
 SHOWN = {
     "AnswerList": "converse, browse: with the question",
+    "AnswerScreen": "test_answer.py: an answer with sequences and markup",
     "Answers": "own labels and names of models",
     "ApprovalField": "test_approval.py: its text is that of the question",
     "ApprovalPrompt": "converse, browse",

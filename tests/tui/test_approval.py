@@ -771,6 +771,20 @@ async def test_esc_in_the_queue_returns_to_the_prompt_and_answers_nothing(home, 
         assert panel.confirmation is not None and asked.decision is None
 
 
+async def test_ctrl_c_in_a_note_closes_it_and_keeps_the_question(home, clock):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "r", "enter", *"why")
+        await until(pilot, lambda: panel.open_field is not None and panel.field.text == "why")
+        await press(pilot, "ctrl+c")
+        await until(pilot, lambda: panel.open_field is None)
+        assert app.chat.runner.is_running and asked.decision is None
+        await press(pilot, "ctrl+c")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+
+
 @pytest.mark.req("R-CONF-07")
 async def test_stopping_the_turn_closes_every_approval_prompt(home, clock):
     app = asking(home, clock, Ask(approval_request()))
@@ -956,7 +970,7 @@ async def test_change_is_shown_as_a_diff_with_visible_hidden_characters(home, cl
         assert "\u202e" not in text
         assert "x.py  +1 −1" in text
         assert "protected" in text
-        assert "edit_file(x.py)" in text
+        assert "every edit of `x.py`" in text
         assert "Edit `x.py`?" in text
 
 
@@ -1151,7 +1165,7 @@ async def test_long_diff_is_allowed_only_after_its_end_was_on_screen(home, clock
         await press(pilot, "ctrl+end")
         await settle(pilot)
         assert "line 199" in screen_text(app)
-        assert "edit_file(x.py)" in screen_text(app)
+        assert "every edit of `x.py`" in screen_text(app)
         await press(pilot, "a", "enter")
         await until(pilot, lambda: asked.decision is not None)
 

@@ -312,7 +312,19 @@ def test_open_part_of_a_long_block_stays_small(text):
         ("snake_case_name 2 * 3 * 4", [("snake_case_name 2 * 3 * 4", "")]),
         ("``x`y`` \\*z\\*", [("x`y", "code"), (" *z*", "")]),
         ("~~gone~~ **open", [("gone", "strike"), (" **open", "")]),
-        ("see https://a.b/c_d_e.", [("see ", ""), ("https://a.b/c_d_e", "link"), (".", "")]),
+        (
+            "see https://a.b/c_d_e.",
+            [("see ", ""), ("https://a.b/c_d_e", "link target:https://a.b/c_d_e"), (".", "")],
+        ),
+        ("https://me:word@a.b/c", [("https://me:word@a.b/c", "link")]),
+        (
+            "[https://good.org](https://evil.org/x)",
+            [
+                ("https://good.org", "link target:https://evil.org/x"),
+                (" (https://evil.org/x)", "url target:https://evil.org/x"),
+            ],
+        ),
+        ("[https://good.org](a.py)", [("https://good.org", "link"), (" (a.py)", "muted")]),
         ("[w](javascript:x)", [("w", "link"), (" (javascript:x)", "muted")]),
         ("[list[int]] &lt;b&gt;", [("[list[int]] <b>", "")]),
         ("a<br>b", [("a\nb", "")]),

@@ -177,7 +177,7 @@ def test_every_offered_rule_and_the_reason_for_none_are_written_out():
     assert get_label(asked, "w") == "Allow `a`; `b` in this folder, from now on"
     none = replace(asked, rules=(), no_rule_reason="`git` runs other programs")
     assert get_label(none, "w") is None
-    assert approval_details(none) == ["no rule for it: `git` runs other programs"]
+    assert approval_details(none) == ["asked each time: `git` runs other programs"]
 
 
 @pytest.mark.req("R-CONF-04")
@@ -221,7 +221,7 @@ def test_consequences_of_a_command_stand_between_it_and_the_rules_and_are_escape
     assert rows[:3] == [
         "│ rm -rf *", "warning: `rm` deletes ./", r"2 files: 'a\u{a}b', \u{1b}[2J",
     ]  # fmt: skip
-    assert rows[-1] == "no rule for it: it has a glob"
+    assert rows[-1] == "asked each time: it has a glob"
 
 
 def test_reason_of_a_question_is_broken_between_words():
@@ -245,3 +245,20 @@ def test_question_of_a_worker_starts_with_its_name():
     title = approval_title(asked).plain
     assert title.startswith("worker 2")
     assert title.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("surroundings", "offered", "shown"),
+    [
+        ("full sandbox; no network", True, []),
+        ("full sandbox; no network; the background", True, ["where: the background"]),
+        ("full sandbox; no network", False, ["where: full sandbox; no network"]),
+        ("full sandbox; network: a.org", True, ["where: full sandbox; network: a.org"]),
+    ],
+)
+def test_place_of_a_command_is_named_once(surroundings, offered, shown):
+    preview = Preview(kind="command", body="make", surroundings=surroundings)
+    offer = SandboxOffer(folder="/a", accept=lambda: None) if offered else None
+    asked = Confirmation(id="c", kind="tool", title="shell", preview=preview, sandbox=offer)
+    details = approval_details(asked, by_key=False)
+    assert [line for line in details if line.startswith("where:")] == shown

@@ -205,7 +205,7 @@ async def test_message_to_the_running_turn_appears_after_the_tool_call(busy):
 async def test_enter_steers_the_running_turn_and_other_keys_queue(busy):
     busy.app.chat.runner.enter = "steer"
     async with busy.run() as pilot:
-        assert "Enter steers · Alt+Enter queues" in screen_text(busy.app)
+        assert "Enter sends now · Alt+Enter sends after" in screen_text(busy.app)
         await say(pilot, "use pathlib")
         await type_and_press(pilot, "then test", "alt+enter")
         await type_and_press(pilot, "then commit", "tab")

@@ -5,11 +5,16 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
 
 from tests.tui.fakes import FakeSession
 from tests.tui.pilot_helpers import screen_text, settle, until
 from tests.tui.test_chat import app_of
+from yourtool.settings.config import Mode
+from yourtool.tui.theme.display_filters import AsciiFilter
 from yourtool.tui.widgets.status import (
+    MODE_WORDS,
     StatusFields,
     fit_parts,
     status_parts,
@@ -36,18 +41,55 @@ def test_wide_status_line_shows_everything():
     assert words(FULL, 120) == [
         "waiting for you",
         "anthropic:claude-sonnet-4-6 → gpt-5.2",
-        "ask",
-        "41% ctx",
+        "ask first",
         "$0.12",
         "2 queued",
-        "git:main",
     ]
 
 
 @pytest.mark.parametrize(
-    ("level", "shown"), [("full", ["sandbox:full"]), ("none", ["no sandbox"]), ("", [])]
+    ("changes", "shown"),
+    [
+        ({"context": 49}, []),
+        ({"context": 50}, ["50% ctx"]),
+        ({"is_other_branch": True}, ["git:main"]),
+        ({"sandbox": "partial", "context": 95}, ["95% ctx", "sandbox:partial"]),
+    ],
 )
-def test_measured_level_of_the_sandbox_is_shown(level, shown):
+def test_part_that_first_matters_is_shown_then(changes, shown):
+    few = StatusFields(model="m", branch="main", context=0)
+    assert words(replace(few, **changes), 120) == ["m", *shown]
+
+
+def test_chosen_part_is_always_shown():
+    status = StatusFields(model="m", branch="main", context=0, sandbox="full")
+    parts = status_parts(status, narrow=False, items=("branch", "context", "sandbox"))
+    assert [part.text for part in parts] == ["git:main", "0% ctx", "sandbox:full"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        ("ask", "ask first"),
+        ("accept-edits", "⏵⏵ accept edits"),
+        ("plan", "⏸ plan only"),
+        ("auto", "⏵⏵ auto: never ask"),
+    ],
+)
+def test_each_mode_has_words_and_a_colour_of_its_own(mode, text):
+    styles = {name: style for name, (_, style) in MODE_WORDS.items()}
+    assert words(StatusFields(mode=mode), 120) == [text]
+    assert len(set(styles.values())) == len(Mode)
+
+
+def test_modes_are_drawn_in_ascii_without_utf_8():
+    for text, _ in MODE_WORDS.values():
+        [drawn] = AsciiFilter().apply([Segment(text)], Color(0, 0, 0))
+        assert drawn.text.isascii() and drawn.cell_length == cell_len(text)
+
+
+@pytest.mark.parametrize(("level", "shown"), [("full", []), ("none", ["no sandbox"]), ("", [])])
+def test_sandbox_is_shown_if_it_is_not_full(level, shown):
     assert [each for each in words(replace(FULL, sandbox=level), 120) if "sandbox" in each] == shown
 
 
@@ -97,7 +139,7 @@ def test_mode_auto_is_always_shown():
     status = StatusFields(model="m", mode="auto")
     assert [part.text for part in status_parts(status, narrow=False, items=("model",))] == [
         "m",
-        "auto",
+        "⏵⏵ auto: never ask",
     ]
 
 
@@ -119,4 +161,8 @@ async def test_demo_shows_the_branch_of_the_project_and_not_that_of_its_copy(tmp
     async with app.run_test(size=(120, 30)) as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         await settle(pilot)
-        assert "git:feature/login" in screen_text(app)
+        assert app.chat.status_line.status.branch == "feature/login"
+        assert "git:" not in screen_text(app)
+        (project / ".git" / "HEAD").write_text("ref: refs/heads/other\n")
+        app.chat.status.end_turn()
+        await until(pilot, lambda: "git:other" in screen_text(app))

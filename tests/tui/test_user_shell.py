@@ -289,7 +289,7 @@ def test_shell_command_looks_the_same_live_and_resumed():
         live.apply(event)
     resumed.apply(fact)
     [card], [again] = live.items, resumed.items
-    assert rows(card) == rows(again) == ["! make · failed · exit 2 · 1.2 s", "│ no rule"]
+    assert rows(card) == rows(again) == ["! make · exit code 2 · 1.2 s", "│ no rule"]
     assert live.message_items == {"m1": card}
     assert not live.ticking_items
     assert live.active_item is None

@@ -88,6 +88,7 @@ class Runtime:
         self.catalogue, self._warnings = Catalogue.load_valid(paths)
         add_agents(self.catalogue, config.agents)
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
+        self.catalogue.offer(row.name for row in self.registry.providers())
         self.store, self.space, self.availability = store, SpaceWait(), Availability()
         own, used = own_directories(paths), config.sandbox.is_used and not options.no_sandbox
         self._sandboxes = Sandboxes(config.sandbox, own) if used else None
@@ -99,11 +100,7 @@ class Runtime:
 
     @classmethod
     async def open(cls, paths: Paths, options: RunOptions) -> "Runtime":
-        """Load the settings in a thread; sessions are stored in SQLite.
-
-        Raises:
-            ConfigError: a variable of the environment is invalid.
-        """
+        """Load the settings in a thread; raises `ConfigError` for an invalid variable."""
         report = await asyncio.to_thread(load_usable, paths)
         store = SqliteStore(Database(paths.database))
         runtime = await asyncio.to_thread(cls, paths, options, report.config, store)

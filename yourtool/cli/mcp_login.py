@@ -17,11 +17,11 @@ from yourtool.tools.servers.client import (
     REDIRECT,
     CallRequest,
     Owner,
+    ToolList,
     find_missing_client,
     load_client,
 )
 from yourtool.tools.servers.offers import Offers
-from yourtool.tools.servers.projection import ForeignTool
 from yourtool.tools.servers.server import Surroundings, build_address
 from yourtool.tools.servers.servers import ToolServers
 from yourtool.tools.servers.settings import ServerSettings
@@ -78,7 +78,7 @@ async def _log_in(settings: ServerSettings, around: Surroundings) -> None:
     """
     requests = asyncio.Queue[CallRequest | None]()
 
-    async def end(_tools: tuple[ForeignTool, ...], _instructions: str) -> None:
+    async def end(_tools: ToolList) -> None:
         requests.put_nowait(None)
 
     def ignore(_offers: Offers) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     catalogue = Catalogue.load(paths)
     add_agents(catalogue, config.agents)
     registry = Registry(config, Credentials(paths), interactive=False)
+    catalogue.offer(row.name for row in registry.providers())
     file = paths.cache / discovery_cache.FILE_NAME
     notes = discovery_cache.restore_discoveries(file, registry, catalogue)
     code = ExitCode.ANSWERED
@@ -51,8 +54,10 @@ def run(paths: Paths, arguments: Arguments) -> int:
         if arguments.json:
             sys.stderr.write("".join(f"{printable(each)}\n" for each in results))
         code = ExitCode.ANSWERED if have_answered else ExitCode.FAILED
+    find_problem = cache(registry.configuration_problem)
     why_not = {
-        model.id: _find_problem(model, registry, config, arguments.workspace)
+        model.id: _find_agent_problem(model, config, arguments.workspace)
+        or find_problem(model.provider)
         for model in catalogue.all()
     }
     if arguments.json:
@@ -68,7 +73,10 @@ def run(paths: Paths, arguments: Arguments) -> int:
             ]
         )
         return code
-    models = sorted(catalogue.all(), key=lambda model: why_not[model.id] is not None)
+    usable = [model for model in catalogue.all() if why_not[model.id] is None]
+    others = [model for model in catalogue.all() if why_not[model.id] is not None]
+    models = (*usable, *(model for model in others if not catalogue.is_shipped(model.id)))
+    more = Counter(model.provider for model in others if catalogue.is_shipped(model.id))
     print_table(
         [("", "MODEL", "ALIASES", "CONTEXT", "$/M IN", "OUT", "CAPABILITIES", "SOURCE")]
         + [
@@ -80,19 +88,25 @@ def run(paths: Paths, arguments: Arguments) -> int:
         ]
     )
     missing = dict.fromkeys(why for why in why_not.values() if why is not None)
-    print_lines("", *notes, *missing, f"Prices as of {catalogue.pricing_version}.")
+    prices = f"Prices as of {catalogue.pricing_version}."
+    print_lines("", *notes, *missing, *_name_providers(more), prices)
     return code
 
 
-def _find_problem(model: Model, registry: Registry, config: Config, workspace: Path) -> str | None:
-    """Return why a model cannot be used; None if it can."""
+def _name_providers(models: Counter[str]) -> list[str]:
+    named = ", ".join(f"{provider} ({count:,})" for provider, count in models.items())
+    return [f"Models of providers that are not set up: {named}."] if named else []
+
+
+def _find_agent_problem(model: Model, config: Config, workspace: Path) -> str | None:
+    """Return why the command of an agent cannot be run; None if it can, or for other models."""
     name = ModelId.parse(model.id).name
     if model.provider == AGENT and (agent := config.agents.get(name)) is not None:
         try:
             extensions.build_agent_command(name, agent, workspace)
         except AdapterError as error:
             return f"{error.message}."
-    return registry.configuration_problem(model.provider)
+    return None
 
 
 def _check_options(arguments: Arguments) -> None:
@@ -156,7 +170,7 @@ def _table_row(model: Model, *, usable: bool) -> tuple[str, ...]:
         "✓" if usable else "–",
         model.id,
         " ".join(model.aliases),
-        f"{model.capabilities.max_context_tokens // 1000}k",
+        "?" if model.window is None else f"{model.window // 1000}k",
         _format_price_range([each.input_per_mtok_usd for each in rates]),
         _format_price_range([each.output_per_mtok_usd for each in rates]),
         " ".join(_capability_names(model.capabilities)),

@@ -5,8 +5,9 @@ message, and the branch that it leaves stays stored. Entries are what a branch h
 its messages.
 """
 
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -87,3 +88,5 @@ class EntryAdded(Fact, frozen=True, kw_only=True, tag="entry.added"):
     """Who added it: `note` is the user; other kinds have other names."""
     text: str
     reach: Reach
+    data: Mapping[str, Any] | UnsetType = UNSET
+    """The values of the text, if it is the result of a command such as `/review`."""

@@ -43,6 +43,8 @@ class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
     """Id of the last message whose provider extras were dropped, because the model rejected the
     request with them."""
     purpose: Purpose = UNSET
+    question: str | UnsetType = UNSET
+    """The side question of the user that the call answers; unset: it answers none."""
     system: tuple[RequestPart, ...] | UnsetType = UNSET
     """The system prompt, each of its texts stored once."""
     tools: RequestPart | UnsetType = UNSET

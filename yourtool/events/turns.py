@@ -198,6 +198,8 @@ class SnapshotModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Any of `images`, `audio`, `documents`, `tools`, `system_prompt`, `structured_output`."""
     unconfigured: str = ""
     """Why its provider is not configured; empty: it is."""
+    ended: str = ""
+    """Why the provider answers with it no longer; empty: it does."""
 
 
 class RoutingSnapshot(Fact, frozen=True, kw_only=True, tag="routing.snapshot"):

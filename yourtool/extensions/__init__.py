@@ -21,10 +21,11 @@ from msgspec import Struct
 from yourtool.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from yourtool.agent.commands.base import CommandHandler
+    from yourtool.agent.commands.base import SlashCommand
     from yourtool.agent.routes.learned_routing import LearnedRouting
+    from yourtool.agent.session.session import Session
     from yourtool.agent.session_environment import OtherAgents, SessionEnvironment
     from yourtool.extensions.ports import (
         AgentsModule,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
         ModelTrials,
         SessionActionModule,
         SessionImporter,
-        SlashModule,
+        SlashCommandsModule,
     )
     from yourtool.settings.agent_config import AgentConfig, RoutingConfig
     from yourtool.store.base import SessionStore
@@ -53,16 +54,6 @@ class Command(Struct, frozen=True, kw_only=True):
     """The command that follows it in lists."""
 
 
-class Slash(Struct, frozen=True, kw_only=True):
-    """A slash command."""
-
-    name: str
-    summary: str
-    module: str
-    """A `SlashModule`."""
-    aliases: tuple[str, ...] = ()
-
-
 class Extension(Struct, frozen=True, kw_only=True):
     """A folder of this package, with what it offers."""
 
@@ -70,7 +61,6 @@ class Extension(Struct, frozen=True, kw_only=True):
     commands: tuple[Command, ...] = ()
     session_actions: tuple[Command, ...] = ()
     """Actions of `yourtool sessions`."""
-    slash_commands: tuple[Slash, ...] = ()
     learned_routes: str = ""
     """A `LearnedRoutesModule`, for `[routing] patterns`."""
     route_replay: str = ""
@@ -85,10 +75,13 @@ class Extension(Struct, frozen=True, kw_only=True):
     """An `AgentsModule`, for `[agents]`."""
     key_mode: str = ""
     """A `KeyModeModule`, for `[ui] vim`."""
+    slash_commands: str = ""
+    """A `SlashCommandsModule`, which is imported with the table of slash commands."""
 
 
 _ROWS = (
     Extension(folder="agents", agents="agents.session_agents"),
+    Extension(folder="asides", slash_commands="asides.commands"),
     Extension(
         folder="editors",
         commands=(
@@ -136,37 +129,7 @@ _ROWS = (
             ),
         ),
     ),
-    Extension(
-        folder="settings_list",
-        slash_commands=(
-            Slash(
-                name="config",
-                summary="show and change the settings",
-                module="settings_list.commands",
-                aliases=("settings",),
-            ),
-            Slash(
-                name="vim",
-                summary="switch Vim's keys in the prompt on or off, also in the file",
-                module="settings_list.commands",
-            ),
-            Slash(
-                name="hooks",
-                summary="list the hooks, where they are from, and whether they run",
-                module="settings_list.commands",
-            ),
-            Slash(
-                name="status",
-                summary="show version, model, folder, mode, sandbox, cost and settings files",
-                module="settings_list.commands",
-            ),
-            Slash(
-                name="doctor",
-                summary="check settings, keys, terminal and store",
-                module="settings_list.commands",
-            ),
-        ),
-    ),
+    Extension(folder="settings_list", slash_commands="settings_list.commands"),
     Extension(
         folder="settings_import",
         commands=(
@@ -199,17 +162,6 @@ def find_removed(command: str) -> str:
 def find_session_actions() -> Iterator[Command]:
     """Yield the actions of `yourtool sessions` of all extensions."""
     return (action for each in EXTENSIONS for action in each.session_actions)
-
-
-def find_slash_commands() -> Iterator[Slash]:
-    """Yield the slash commands of all extensions."""
-    return (command for each in EXTENSIONS for command in each.slash_commands)
-
-
-def load_slash_command(command: Slash) -> "CommandHandler":
-    """Import the handler of a slash command."""
-    module: SlashModule = _load(command.module)
-    return module.HANDLERS[command.name]
 
 
 def load_session_action(name: str) -> "SessionActionModule":
@@ -290,6 +242,20 @@ def _load_learned_routes() -> "LearnedRoutesModule | None":
 def load_key_mode() -> "KeyModeModule | None":
     """Import the other keys for the prompt, if there is such an extension."""
     return _load_first(each.key_mode for each in EXTENSIONS)
+
+
+def list_slash_commands() -> "tuple[SlashCommand, ...]":
+    """Return the slash commands of all extensions."""
+    return tuple(command for module in _load_slash_commands() for command in module.COMMANDS)
+
+
+def find_notices(session: "Session") -> "Sequence[str]":
+    """Return the warnings of extensions about a session that was opened."""
+    return [text for module in _load_slash_commands() for text in module.find_notices(session)]
+
+
+def _load_slash_commands() -> "list[SlashCommandsModule]":
+    return [_load(each.slash_commands) for each in EXTENSIONS if each.slash_commands]
 
 
 def _load_first(modules: Iterable[str]) -> Any:

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Mapping, Sequence
 
-    from yourtool.agent.commands.base import CommandHandler
+    from yourtool.agent.commands.base import SlashCommand
     from yourtool.agent.routes.learned_routing import LearnedRouting
     from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
     from yourtool.agent.session_environment import OtherAgents, SessionEnvironment
     from yourtool.cli.arguments import Arguments
     from yourtool.paths import Paths
@@ -51,13 +52,6 @@ class SessionActionModule(Protocol):
     ) -> int:
         """Run the action for the session of its argument `id`, if any; return the exit code."""
         ...
-
-
-class SlashModule(Protocol):
-    """A module with slash commands."""
-
-    HANDLERS: "Mapping[str, CommandHandler]"
-    """By name."""
 
 
 class ModelTrials(Protocol):
@@ -142,6 +136,17 @@ class LineInterface(Protocol):
 
         `resume` is the id of a session, or empty: the user chooses one.
         """
+        ...
+
+
+class SlashCommandsModule(Protocol):
+    """A module with slash commands, which imports what they need on use."""
+
+    COMMANDS: "tuple[SlashCommand, ...]"
+    """A custom command of the user with the same name replaces one."""
+
+    def find_notices(self, session: "Session", /) -> "Sequence[str]":
+        """Return warnings about a session that was opened; blocks on nothing."""
         ...
 
 

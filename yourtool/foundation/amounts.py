@@ -30,6 +30,11 @@ def format_spending(amount: Decimal, *, unpriced: bool) -> str:
     return format_money(amount)
 
 
+def format_count(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, such as `1 line` and `2 entries`."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def format_size(size: int) -> str:
     """Return a number of bytes in the largest unit."""
     if size < 1_024:

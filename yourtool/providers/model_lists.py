@@ -94,6 +94,7 @@ def model_from_description(provider: str, name: str, description: ModelDescripti
         thinking=description.thinking_form,
         thinking_levels=description.efforts,
         known=description.known,
+        has_size=description.window is not None,
     )
 
 

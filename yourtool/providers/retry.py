@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError, ErrorCode
@@ -31,7 +32,9 @@ from yourtool.interrupt import Interrupted
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.base import Adapter, Request
+from yourtool.providers.requests.output_limits import LEAST_OUTPUT, find_advice
 
+_NO_ROOM = "(No reply is short enough for this limit.)"
 _NOT_CONTENT = (
     MessageStart,
     TextStart,
@@ -88,6 +91,8 @@ class RetryingAdapter:
         self._sleep = sleep
         self._jitter = jitter
         self._clock = clock
+        self._most_output: dict[str, int] = {}
+        """The output limits that errors named, by model."""
 
     def encode_ahead(self, request: Request) -> None:
         """Encode a request ahead; see `Adapter.encode_ahead`."""
@@ -99,7 +104,9 @@ class RetryingAdapter:
         Raises:
             AdapterError: the last attempt failed, or an attempt that cannot be retried.
         """
-        failures, waited = 0, 0.0
+        failures, waited, is_shorter = 0, 0.0, False
+        if (most := self._most_output.get(request.model.id)) is not None:
+            request = _limit_output(request, most)
         while True:
             started = self._clock()
             buffered: list[StreamEvent] = []
@@ -123,8 +130,13 @@ class RetryingAdapter:
                 endings = [event for event in buffered if isinstance(event, MessageComplete)]
                 if endings and not delivered:
                     error.usage = endings[-1].usage
-                delay = None if delivered else await self._delay(request, error, failures, waited)
-                if delay is None:
+                shorter = None if delivered or is_shorter else self._shorten(request, error)
+                if shorter is not None:
+                    request, is_shorter, delay = shorter, True, 0.0
+                elif (
+                    delivered
+                    or (delay := await self._delay(request, error, failures, waited)) is None
+                ):
                     raise
                 failed = error
             else:
@@ -145,6 +157,23 @@ class RetryingAdapter:
                 yield MessageStart(message_id=request.message_id, model=request.model.id)
                 yield _cancelled_completion(request, latency)
                 return
+
+    def _shorten(self, request: Request, error: AdapterError) -> Request | None:
+        """Return the request with the output limit that an error names; None: it names none.
+
+        An error about a limit that no reply can meet has this added to its message.
+        """
+        advice = find_advice(error.message, request.max_output_tokens)
+        if advice is None or advice.tokens >= request.max_output_tokens:
+            return None
+        if advice.tokens < LEAST_OUTPUT:
+            error.retryable = False
+            error.args = (f"{error.message} {_NO_ROOM}",)
+            error.message = f"{error.message} {_NO_ROOM}"
+            return None
+        if advice.is_of_model:
+            self._most_output[request.model.id] = advice.tokens
+        return _limit_output(request, advice.tokens)
 
     async def _delay(
         self, request: Request, error: AdapterError, failures: int, waited: float
@@ -167,6 +196,10 @@ class RetryingAdapter:
     async def close(self) -> None:
         """Close the connections; idempotent."""
         await self._adapter.close()
+
+
+def _limit_output(request: Request, most: int) -> Request:
+    return replace(request, max_output_tokens=min(request.max_output_tokens, most))
 
 
 async def _is_wait_confirmed(request: Request, error: AdapterError) -> bool:

@@ -48,6 +48,8 @@ class RejectionCode(StrEnum):
     NO_TOOL_SUPPORT = "no_tool_support"
     NO_SYSTEM_PROMPT_SUPPORT = "no_system_prompt_support"
     NO_STRUCTURED_OUTPUT_SUPPORT = "no_structured_output_support"
+    ENDED = "ended"
+    """`find_obstacle` finds it, because it does not exclude what the user names."""
 
 
 class Rejection(Struct, frozen=True):
@@ -298,11 +300,10 @@ def find_rejection(
         return Rejection(RejectionCode.NO_AUDIO_SUPPORT, f"{name} takes no audio")
     if needs.documents and not can.supports_documents:
         return Rejection(RejectionCode.NO_DOCUMENT_SUPPORT, f"{name} takes no documents")
-    if needs.input_tokens > can.max_context_tokens:
+    if model.window is not None and needs.input_tokens > model.window:
         return Rejection(
             RejectionCode.EXCEEDS_CONTEXT_WINDOW,
-            f"needs about {needs.input_tokens:,} tokens, and {name} takes"
-            f" {can.max_context_tokens:,}",
+            f"needs about {needs.input_tokens:,} tokens, and {name} takes {model.window:,}",
         )
     if needs.tools and not can.supports_tools:
         return Rejection(RejectionCode.NO_TOOL_SUPPORT, f"{name} cannot call tools")

@@ -18,6 +18,7 @@ from yourtool.routing.router import (
     Needs,
     Preferences,
     Rejection,
+    RejectionCode,
     RouteDecision,
     decide,
     find_rejection,
@@ -34,6 +35,8 @@ class ModelStatus(Struct, frozen=True):
     """Why its provider is not configured."""
     outage: str | None = None
     """Why it is unavailable."""
+    ended: str | None = None
+    """Why the provider answers with it no longer."""
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -120,8 +123,11 @@ def find_obstacle(
 ) -> Rejection | None:
     """Return why a model cannot take a turn, or None if it can.
 
-    Only a model that the user chose explicitly may lack support for tools.
+    Only a model that the user chose explicitly may lack support for tools, or may have ended: the
+    date comes from others, and the provider decides.
     """
+    if status.ended is not None and status.unconfigured is None and not is_explicit:
+        return Rejection(RejectionCode.ENDED, status.ended)
     return find_rejection(
         status.model,
         replace(needs, tools=needs.tools and not is_explicit),

@@ -11,10 +11,18 @@ class Limits(Struct, frozen=True):
 
     max_requests_per_turn: Annotated[
         int, Meta(ge=1, description="Model requests in one turn before it pauses and asks you.")
-    ] = 50
+    ] = 200
     max_cost_per_turn_usd: Annotated[
         Decimal, Meta(description="US dollars in one turn before it pauses and asks you.")
     ] = Decimal("5")
+    max_output_tokens: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Tokens of one reply with its reasoning, at most; fewer if the limit of the"
+            " model or its context window is smaller.",
+        ),
+    ] = 32_000
     confirmation_timeout_seconds: Annotated[
         int, Meta(ge=1, description="How long an approval prompt waits if there is no terminal.")
     ] = 300

@@ -54,10 +54,11 @@ class UiConfig(Struct, frozen=True):
     status: Annotated[
         tuple[StatusItem, ...],
         Meta(
-            description="The parts of the status line from left to right. The activity and the mode"
-            " `auto` are always shown."
+            description="The parts of the status line from left to right. The activity, the mode"
+            " `auto`, a context window that is half full, another branch than at first, and a"
+            " sandbox that is not full are always shown."
         ),
-    ] = ("model", "mode", "context", "cost", "queued", "branch", "sandbox")
+    ] = ("model", "mode", "cost", "queued")
     keymap: Annotated[
         KeymapName,
         Meta(description="The keys: those of `docs/keys.md`, or of another agent."),

@@ -105,6 +105,14 @@ class ToolOutput(Struct, frozen=True):
     """A hint to end the turn without another request; effective if all calls of a reply set it."""
 
 
+def build_reading(text: str, amount: str, note_lines: int = 0) -> ToolOutput:
+    """Return what was read; `amount`, such as `12 lines`, is shown instead of it.
+
+    `note_lines`: the number of last lines that are for the model only, as for other tools.
+    """
+    return ToolOutput((TextBlock(text),), details={"amount": amount, "note_lines": note_lines})
+
+
 class AskText(Protocol):
     """Asks the user, with a title of one line, details and perhaps answers to choose from."""
 
@@ -167,12 +175,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     image_limit: int = 0
     """Maximum image size in bytes for the current model; 0: the model accepts no images."""
 
-    async def run_in_thread(
-        self,
-        function: Callable[P, T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
+    async def run_in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a blocking function in a thread.
 
         On cancellation, sets `cancelled` and waits for the function before raising, so that a file
@@ -239,9 +242,8 @@ class StructTool:
         """
         if self._subject_text is not None:
             return (Subject(self.definition.subject_kind, self._subject_text(args)),)
-        return tuple(Subject("path", path) for path in args.workspace_paths()) or (
-            Subject("opaque"),
-        )
+        paths = tuple(Subject("path", path) for path in args.workspace_paths())
+        return paths or (Subject("opaque"),)
 
     async def preview(self, args: Args, context: ToolContext) -> Preview | None:
         """Return a preview of what `run` would do; None if the tool has none.
@@ -290,8 +292,7 @@ def tool(
 
     `effects` is the strongest effect that a call can have. `command` or `host` returns what a call
     is about, if that is not the paths in its arguments. `records_changes`: the calls use
-    `ToolContext.journal`. `hints` are for front ends; the default
-    kind depends on `effects`.
+    `ToolContext.journal`. `hints` are for front ends; the default kind depends on `effects`.
 
     Raises:
         ToolRegistrationError: the schema has a keyword that some provider rejects, or the function
@@ -368,8 +369,7 @@ def _limit_details(details: dict[str, Any] | None, mask: Mask) -> dict[str, Any]
 def _truncate(value: Any, mask: Mask) -> Any:
     if not isinstance(value, str) or len(value) <= _MAX_DETAIL_LENGTH:
         return value
-    end = value.rfind("\n", 1, _MAX_DETAIL_LENGTH)
-    size = end if end > 0 else _MAX_DETAIL_LENGTH
+    size = max(value.rfind("\n", 1, _MAX_DETAIL_LENGTH), 0) or _MAX_DETAIL_LENGTH
     return f"{mask.slice(value, 0, size)}\n… {len(value) - size:,} more characters"
 
 

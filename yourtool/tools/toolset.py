@@ -13,9 +13,10 @@ from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import SANDBOX_RULES
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.tools.adjusted_arguments import AdjustedArguments
-from yourtool.tools.base import ToolContext, ToolOutput
+from yourtool.tools.base import StructTool, ToolContext, ToolOutput
 from yourtool.tools.schema import omit_checked
 from yourtool.tools.tool_search import FIND_TOOLS, SEARCH_AT
+from yourtool.tools.workspace.meant_paths import correct_arguments
 from yourtool.tools.workspace.workspace import Workspace
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -195,6 +196,19 @@ def _get_toolbox(toolset: Toolset) -> Toolbox:
     except Exception as error:  # noqa: BLE001 - code of others
         reason = str(error) or type(error).__name__
         return Toolbox((), (f"Some tools are not available in this turn: {reason}",))
+
+
+def correct_paths(
+    tool: Tool, adjusted: AdjustedArguments, workspace: Workspace
+) -> AdjustedArguments:
+    """Return the arguments of a file tool with the paths of the files that they mean; blocking."""
+    definition = tool.definition
+    if not isinstance(tool, StructTool) or definition.subject_kind != "path":
+        return adjusted
+    is_edit = definition.name in EDIT_TOOLS
+    may_create = definition.side_effects is SideEffects.WRITE and not is_edit
+    values, notes = correct_arguments(adjusted.values, workspace, may_create=may_create)
+    return AdjustedArguments(values, (*adjusted.notes, *notes))
 
 
 def resolve_subjects(tool: Tool, args: Any, workspace: Workspace) -> CallSubjects:

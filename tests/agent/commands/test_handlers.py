@@ -1,6 +1,7 @@
 """Every slash command of the core, with a real runtime and session and without a screen."""
 
 import json
+import re
 from contextlib import asynccontextmanager
 
 import pytest
@@ -56,7 +57,7 @@ class Conversation:
 
 
 @asynccontextmanager
-async def open_conversation(tmp_path, monkeypatch, *, model="sonnet", prompt="hello"):
+async def open_conversation(tmp_path, monkeypatch, *, model=SONNET, prompt="hello"):
     (tmp_path / "work").mkdir(exist_ok=True)
     with ProviderServer([Reply("Hello."), Reply("Hello again.")]) as server:
         for name, value in server.environment.items():
@@ -173,12 +174,13 @@ async def test_copying_without_a_reply_is_an_error(tmp_path, monkeypatch):
 
 
 async def test_model_is_selected_reset_and_explained(talk):
-    selected, changed = await talk.run("/model haiku")
+    selected, changed = await talk.run(f"/model {HAIKU}")
     assert isinstance(selected, SessionModelSelected) and changed == SettingChanged("model")
     assert talk.session.model.id == HAIKU
     assert isinstance((await talk.run("/model -"))[0], SessionModelSelected)
-    [explained] = await talk.run("/model show")
+    explained, figures = await talk.run("/model show")
     assert talk.session.model.id in explained.text
+    assert re.search(r"^window: 1,000,000 tokens \(genai-prices .*, read \d{4}-", figures.text)
 
 
 async def test_choice_from_the_list_of_models_selects_it(talk):
@@ -190,7 +192,7 @@ async def test_choice_from_the_list_of_models_selects_it(talk):
 
 async def test_real_model_after_the_demo_starts_a_session(tmp_path, monkeypatch):
     async with open_conversation(tmp_path, monkeypatch, model="demo:tour", prompt="") as talk:
-        start, notice, changed = await talk.run("/model sonnet")
+        start, notice, changed = await talk.run(f"/model {SONNET}")
         assert start == StartSession(SONNET)
         assert str(talk.work) in notice.text
         assert changed == SettingChanged("model")
@@ -271,7 +273,7 @@ async def test_format_of_an_export_can_be_named(talk):
 
 async def test_commands_use_the_workspace_of_the_session(talk, tmp_path):
     (tmp_path / "other").mkdir()
-    for model in ("haiku", "demo:tour"):  # the demo works in a copy
+    for model in (HAIKU, "demo:tour"):  # the demo works in a copy
         talk.session = await talk.runtime.new_session(
             User(), model, workspace=tmp_path / "other", dirs=()
         )
@@ -280,9 +282,9 @@ async def test_commands_use_the_workspace_of_the_session(talk, tmp_path):
         [choose] = await talk.run("/search hello")
         assert {each.detail.split(" · ")[2] for each in choose.choices} == {str(talk.work), "here"}
         await talk.session.close()
-    assert {each.name for each in (tmp_path / "other").iterdir()} == {"haiku.md", "demo.md"}
+    assert {each.name for each in (tmp_path / "other").iterdir()} == {"anthropic.md", "demo.md"}
     assert list(talk.work.iterdir()) == []
-    _, notice, _ = await talk.run("/model sonnet")
+    _, notice, _ = await talk.run(f"/model {SONNET}")
     assert str(tmp_path / "other") in notice.text
 
 

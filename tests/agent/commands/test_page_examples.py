@@ -14,6 +14,8 @@ from yourtool.settings.config import RunOptions
 ROOT = Path(__file__).parents[3]
 NEEDS = {
     "/context original": "No message is summarised",
+    "/goal resume": "no goal to continue",
+    "/goal stop": "no goal to stop",
     "/key my-server": "takes the name of a provider",
     "/model acp:NAME": "There is no agent",
     "/processes stop p1": "there is no process",

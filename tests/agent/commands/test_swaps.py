@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.agent.commands.test_handlers import SONNET, collect, names, open_conversation
+from tests.agent.commands.test_handlers import HAIKU, SONNET, collect, names, open_conversation
 from tests.agent.harness import play
 from tests.providers.histories import image
 from yourtool.agent.commands.base import (
@@ -65,7 +65,7 @@ async def test_sheet_names_what_is_lost_and_its_answers_switch_fork_or_change_no
 @pytest.mark.req("R-SWP-04")
 async def test_swap_that_loses_nothing_or_is_confirmed_happens_at_once(tmp_path, monkeypatch):
     async with _talk(tmp_path, monkeypatch) as talk:
-        for name in ("haiku", "openai:plain --yes"):
+        for name in (HAIKU, "openai:plain --yes"):
             selected, changed = await talk.run(f"/model {name}")
             assert isinstance(selected, SessionModelSelected)
             assert changed == SettingChanged("model")
@@ -111,14 +111,14 @@ async def test_refusal_without_a_remedy_is_an_error(tmp_path, monkeypatch):
     async with _talk(tmp_path, monkeypatch) as talk:
         with pytest.raises(SwapRefusedError):
             await talk.run("/model mistral:mistral-large-latest")
-        [sheet] = await collect(offer_swap(talk.session, talk.runtime, "haiku"))
+        [sheet] = await collect(offer_swap(talk.session, talk.runtime, HAIKU))
         assert names(sheet) == ["switch", "fork", "cancel"]
 
 
 @pytest.mark.req("R-SWP-06")
 async def test_choice_is_saved_for_the_directory_where_it_is_read_from(tmp_path, monkeypatch):
     async with _talk(tmp_path, monkeypatch) as talk:
-        *_, saved = await talk.run("/model haiku --here")
+        *_, saved = await talk.run(f"/model {HAIKU} --here")
         assert "as the default model of" in saved.text
         other = tmp_path / "elsewhere"
         assert talk.runtime.default_models(talk.work).preferred == talk.session.model.id

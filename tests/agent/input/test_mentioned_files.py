@@ -79,7 +79,7 @@ def test_content_that_is_large_or_not_text_is_only_mentioned(work):
         "big.log, only mentioned: it has 48.8 KiB, which the model reads in parts",
         "long.txt, only mentioned: it has 2.0 KiB, which the model reads in parts",
         "program, only mentioned: a binary file of 6 bytes",
-        "latin.txt, only mentioned: it is not UTF-8",
+        "latin.txt, 5 bytes",
         "empty, only mentioned: it is empty",
         "src, only mentioned: a directory",
     ]

@@ -511,3 +511,12 @@ async def test_undo_takes_back_no_commit_of_a_command(bench):
     assert [row.rpartition(": ")[2] for row in logged] == ["two"]
     assert (bench.workspace / "a").read_text() == "1\n"
     await session.close()
+
+
+async def test_undo_finishes_a_write_in_place_that_a_kill_interrupted(bench):
+    (bench.workspace / "a").write_text("the old text\n")
+    session = await talk(bench, write("a", "some new text\n"))
+    await play(session.send("go"))
+    (bench.workspace / "a").write_text("some ld text\n")
+    await play(session.files.undo())
+    assert (bench.workspace / "a").read_text() == "the old text\n"

@@ -55,7 +55,7 @@ async def test_question_about_an_edit_names_each_answer(bench):
     letters = [each.letter for each in approval_options(asked)]
     assert letters == ["a", "s", "d", "w", "p", "m", "e", "r"]
     assert approval_details(asked) == [
-        "w: Allow `write_file(app.py)` in this folder, from now on",
+        "w: Allow every edit of `app.py` in this folder, from now on",
     ]
 
 

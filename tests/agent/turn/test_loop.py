@@ -310,6 +310,33 @@ async def test_request_limit_pauses_for_approval_and_approval_allows_as_many_aga
     await session.close()
 
 
+async def test_option_for_requests_replaces_the_limit_of_the_settings(bench):
+    (bench.workspace / "a.txt").write_text("x")
+    script = [calls("read_file", path="a.txt", offset=n) for n in range(1, 6)] + [says("end")]
+    user = User(DENY)
+    limits = Limits(max_requests_per_turn=2)
+    session = await bench.session(
+        Checked(Scripted(script)), confirm=user, limits=limits, max_requests=9
+    )
+    events = await play(session.send("loop"))
+    assert user.asked == [] and events[-1].llm_call_count == 6
+    await session.close()
+
+
+async def test_option_for_the_cost_replaces_the_limit_of_the_settings(bench):
+    (bench.workspace / "a.txt").write_text("x")
+    script = [calls("read_file", path="a.txt", offset=n) for n in range(1, 4)] + [says("end")]
+    limits = Limits(max_cost_per_turn_usd=Decimal("0.000001"))
+    for most, asked in ((None, 1), (Decimal(9), 0)):
+        user = User(DENY)
+        session = await bench.session(
+            Checked(Scripted(script)), confirm=user, limits=limits, max_cost=most
+        )
+        await play(session.send("loop"))
+        assert len(user.asked) == asked
+        await session.close()
+
+
 async def test_stop_at_a_limit_gives_open_calls_a_result(bench):
     """R-LOOP-07, R-LOOP-02."""
     script = [READ, READ, says("never")]
@@ -333,7 +360,7 @@ async def test_hard_request_limit_stops_without_approval(bench):
     events = await play(session.send("go"))
     assert not user.asked
     assert [e.error_class for e in events if isinstance(e, ToolFailed)] == ["permission_denied"]
-    assert session.limit_reached == "The limit of 1 model requests is reached."
+    assert session.limit_reached.startswith("The limit of 1 model requests is reached; `--max-tu")
     assert valid(session)
     await session.close()
 
@@ -598,7 +625,7 @@ async def test_limits_of_a_run_count_all_its_turns(bench):
     for text in ("a", "b", "c"):
         await play(session.send(text))
     assert len(adapter.requests) == 2
-    assert session.limit_reached == "The limit of 2 model requests is reached."
+    assert session.limit_reached.startswith("The limit of 2 model requests is reached; `--max-tu")
     await session.close()
     spent = await bench.session(Scripted(script), max_cost=Decimal("0.301"), resume=session.id)
     await play(spent.send("what was spent before does not count"))

@@ -49,7 +49,7 @@ def test_free_models_are_tested_and_stored(line: CommandLine, home, no_ollama):
 def test_model_with_a_price_is_never_tested_without_consent(line, home, monkeypatch, no_ollama):
     with ProviderServer() as server:
         use_paid_server(monkeypatch, server)
-        code, _, err = line("models", "--probe", "--ask", "sonnet")
+        code, _, err = line("models", "--probe", "--ask", PAID)
         assert server.requests == []
     assert code == 2
     assert f"test requests to `{PAID}`" in err
@@ -60,7 +60,7 @@ def test_model_with_a_price_is_never_tested_without_consent(line, home, monkeypa
 def test_yes_tests_a_model_with_a_price(line, home, monkeypatch, no_ollama):
     with ProviderServer([Reply("ready")]) as server:
         use_paid_server(monkeypatch, server)
-        code, out, _ = line("models", "--probe", "--ask", "--yes", "sonnet")
+        code, out, _ = line("models", "--probe", "--ask", "--yes", PAID)
         assert len(server.requests) > 3
     assert code == 0
     assert f"{PAID}: streaming yes, tools no, images no" in out
@@ -130,7 +130,7 @@ def test_person_at_a_terminal_is_asked(tmp_path, home, typed, code):
     with ProviderServer([Reply("ready")]) as server:
         own = {k: v for k, v in server.environment.items() if k.startswith("ANTHROPIC")}
         with Terminal(
-            [*YOURTOOL, "models", "--probe", "--ask", "sonnet"],
+            [*YOURTOOL, "models", "--probe", "--ask", PAID],
             cwd=tmp_path,
             env={"YOURTOOL_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", **own},
         ) as terminal:

@@ -65,14 +65,14 @@ def test_other_rules_list_the_turn_with_models_steps_and_price(line, sessions, r
     [change] = read(line, "--with", str(rules))["changes"]
     assert change["session_id"] == sessions
     assert (change["old"]["model"], change["old"]["slot"]) == ("demo:file", "global_default")
-    assert change["new"]["model"] == "anthropic:claude-haiku-4-5"
+    assert change["new"]["model"] == "anthropic:claude-haiku-5-5"
     assert change["new"]["rule_name"] == "proofs"
     assert float(change["old_cost_usd"]) == 0 < float(change["new_cost_usd"])
     code, out, _ = line("route", "replay", "--with", str(rules))
     assert code == 0
     first, row, total = out.splitlines()
     assert first == "1 of 2 decisions would change."
-    assert "demo:file → anthropic:claude-haiku-4-5  default → rule proofs" in row
+    assert "demo:file → anthropic:claude-haiku-5-5  default → rule proofs" in row
     assert total.startswith("These turns cost $0.00; the same tokens cost $0.0")
 
 

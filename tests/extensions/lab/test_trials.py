@@ -272,7 +272,7 @@ def test_results_override_the_shipped_rows(tmp_path):
     catalogue = Catalogue.load(build_paths(tmp_path))
     shown = replace(trial(images=False), model="anthropic:claude-sonnet-4-6")
     catalogue.add_trials([shown])
-    assert not catalogue.resolve("sonnet").capabilities.supports_images
+    assert not catalogue.get(shown.model).capabilities.supports_images
 
 
 def test_model_that_no_list_has_keeps_its_result():

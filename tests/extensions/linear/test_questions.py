@@ -171,7 +171,7 @@ async def test_rules_are_shown_with_examples_and_changed_before_they_are_stored(
     question = replace(command(), describe_rule=describe)
     _, _, written = shown = ask("1")
     await shown[0].confirm(question)
-    always = number_of(written, "change the rule")
+    always = number_of(written, "change what is allowed")
     questions, _, written = ask(always, "1", always, "2", "x", "3", "2", "shell(git log*)", "3")
     decision = await questions.confirm(question)
     assert (decision.scope, decision.rules) == (Scope.ALWAYS, ("shell(git log*)",))
@@ -188,7 +188,7 @@ async def test_wider_rule_is_written_with_a_sign_and_not_stored_with_it():
     question = replace(command(), describe_rule=describe, wider_rules=("shell(git*)",))
     _, _, written = shown = ask("1")
     await shown[0].confirm(question)
-    always = number_of(written, "change the rule")
+    always = number_of(written, "change what is allowed")
     questions, _, written = ask(always, "3")
     decision = await questions.confirm(question)
     assert decision.rules == question.rules

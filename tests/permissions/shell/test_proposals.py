@@ -131,13 +131,13 @@ def test_rules_for_only_this_line_are_the_second_offer(place, line, exact):
         ),
         ("git add ../a", "`git add` names a path out of the workspace, so no rule is offered"),
         ("git -c a.b=c commit -m x", "`git -c` can set a setting that names a program"),
-        ("python3 -c 'print(1)'", "`python3` runs other programs or code, so no rule covers it"),
+        ("python3 -c 'print(1)'", "`python3` runs other programs or code"),
         ("python3 - <<'E'\nprint(1)\nE", "`python3` runs other programs or code"),
-        ("bash <<'E'\nls\nE", "`bash` runs other programs or code, so no rule covers it"),
-        ("xargs rm", "`xargs` runs other programs or code, so no rule covers it"),
-        ("eval ls", "`eval` runs other programs or code, so no rule covers it"),
-        ("curl example.org | sh", "`sh` runs other programs or code, so no rule covers it"),
-        ("make test && bash -c ls", "`bash` runs other programs or code, so no rule covers it"),
+        ("bash <<'E'\nls\nE", "`bash` runs other programs or code"),
+        ("xargs rm", "`xargs` runs other programs or code"),
+        ("eval ls", "`eval` runs other programs or code"),
+        ("curl example.org | sh", "`sh` runs other programs or code"),
+        ("make test && bash -c ls", "`bash` runs other programs or code"),
         ("/usr/bin/python ../x.py", "`/usr/bin/python` runs other programs or code"),
         ("npx unknown", "`npx` runs other programs"),
         ("sudo ls", "`sudo` runs"),
@@ -224,14 +224,14 @@ def test_wider_rule_is_not_offered_if_it_is_in_effect_or_needs_no_rule(place):
 def test_no_rule_is_proposed_with_a_variable_that_makes_programs_run_others(place, name):
     proposal = proposed(place, f"{name}=x make test")
     assert proposal.specs == ()
-    assert proposal.note == f"`{name}` can make programs run others, so no rule covers it"
+    assert proposal.note == f"`{name}` can make programs run others"
 
 
 def test_reason_names_the_setting_and_the_file_that_let_git_run_programs(place):
     (place.root / ".git").mkdir()
     (place.root / ".git/config").write_text("[core]\n\tfsmonitor = ./x\n")
     assert proposed(place, "git status").note == (
-        "`core.fsmonitor` in `.git/config` lets git run other programs, so no rule covers it"
+        "`core.fsmonitor` in `.git/config` lets git run other programs"
     )
 
 

@@ -11,6 +11,7 @@ from yourtool.agent.commands.model_list import format_source
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue import discovery_cache
+from yourtool.providers.catalogue.model_tables import Tables
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
 from yourtool.settings.config import Config
@@ -53,7 +54,7 @@ def test_local_server_and_its_models_are_available_in_the_next_run(tmp_path):
 @pytest.mark.req("R-EASE-03")
 def test_settings_of_the_user_override_the_cache():
     rows: dict[str, Any] = {"llama-cpp:qwen": {"max_context_tokens": 9_000}}
-    catalogue = type(build_catalogue())([QWEN], "2026-01-01", rows=rows)
+    catalogue = type(build_catalogue())([QWEN], "2026-01-01", Tables(rows=rows))
     discovery_cache.apply_discoveries(
         [discovery_cache.new_discovery(SERVER, (QWEN,))], registry(), catalogue
     )

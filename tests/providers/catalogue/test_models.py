@@ -35,13 +35,14 @@ def test_shipped_tables_contain_the_required_models_with_prices(load):
     gpt = catalogue.get("openai:gpt-5")
     assert gpt.price is not None
     assert (gpt.price.input_per_mtok_usd, gpt.price.output_per_mtok_usd) == (
-        Decimal("2.50"),
+        Decimal("1.25"),
         Decimal("10.00"),
     )
     assert gpt.uses_max_completion_tokens
     for name in ("anthropic:claude-opus-4-7", "anthropic:claude-haiku-4-5", "openai:gpt-5-mini"):
         assert catalogue.get(name).known
-    assert catalogue.get("openrouter:deepseek/deepseek-v3").wire_name == "deepseek/deepseek-v3"
+    name = "deepseek/deepseek-v4-pro"
+    assert catalogue.get(f"openrouter:{name}").wire_name == name
     assert catalogue.get("demo:tour").price is not None
     assert len(catalogue.pricing_version) == len("2026-11-21")
 
@@ -111,14 +112,12 @@ def test_every_shipped_model_has_a_usable_description(load):
 @pytest.mark.parametrize(
     ("name", "model_id"),
     [
-        ("sonnet", "anthropic:claude-sonnet-4-6"),
-        ("opus", "anthropic:claude-opus-4-7"),
-        ("haiku", "anthropic:claude-haiku-4-5"),
         ("gpt-5", "openai:gpt-5"),
         ("anthropic:claude-opus-4-7", "anthropic:claude-opus-4-7"),
         ("claude-opus-4-7", "anthropic:claude-opus-4-7"),
-        (" deepseek-v3 ", "openrouter:deepseek/deepseek-v3"),
-        ("deepseek/deepseek-v3", "openrouter:deepseek/deepseek-v3"),
+        ("sonnet-5.5", "anthropic:claude-sonnet-5-5"),
+        (" deepseek-v4-pro ", "deepseek:deepseek-v4-pro"),
+        ("deepseek/deepseek-v4-pro", "openrouter:deepseek/deepseek-v4-pro"),
         ("tour", "demo:tour"),
     ],
 )
@@ -187,7 +186,7 @@ def test_reported_capabilities_are_used_unless_the_user_overrides_them(load):
     assert (qwen.aliases, qwen.known, qwen.price) == (("qwen",), True, other.price)
     assert other.capabilities == reported
     assert other.price is not None
-    assert [model.id for model in catalogue.all()][-1] == "ollama:other"
+    assert "ollama:other" in [model.id for model in catalogue.all()]
 
 
 @pytest.mark.req("R-ADP-14")
@@ -198,8 +197,11 @@ def test_list_of_a_provider_does_not_override_the_tables(load):
     for model in (before, mine):
         again = Model(id=model.id, wire_name=model.wire_name, capabilities=reported)
         catalogue.add_discovered(model.provider, [again])
-    assert catalogue.get("openai:gpt-5") == before
-    assert catalogue.resolve("new") == mine
+    after = catalogue.get("openai:gpt-5")
+    assert after.caches_for_a_day
+    assert (after.price, after.edit_tool) == (before.price, before.edit_tool)
+    assert after.capabilities.max_context_tokens == 9
+    assert catalogue.resolve("new").aliases == mine.aliases
 
 
 @pytest.mark.req("R-EASE-03")
@@ -257,7 +259,7 @@ def test_user_can_add_a_model_and_override_one_key_of_another(load):
     llama = catalogue.resolve("llama")
     assert (llama.id, llama.wire_name) == ("local:llama", "Llama-3.3-70B")
     assert not llama.capabilities.supports_tools
-    sonnet = catalogue.resolve("sonnet")
+    sonnet = catalogue.get("anthropic:claude-sonnet-4-6")
     assert sonnet.capabilities.max_context_tokens == 5000
     assert sonnet.capabilities.supports_images
     assert sonnet.price is not None
@@ -390,7 +392,7 @@ def test_price_of_the_user_replaces_the_table_price_with_its_tiers(load):
 @pytest.mark.parametrize(
     ("models", "prices", "complaint"),
     [
-        ('[models."a:b"]\naliases = ["sonnet"]', "", "`a:b` and `anthropic:claude-sonnet-4-6` are"),
+        ('[models."a:b"]\naliases = ["tour"]', "", "`a:b` and `demo:tour` are"),
         ('[models."a:b"]\naliases = ["two words"]', "", "models.toml:2: .*cannot be an alias"),
         ('[models."a:b"]\naliases = ["show"]', "", "`show` cannot be an alias"),
         ('[models."a:b"]\naliases = ["-"]', "", "`-` cannot be an alias"),
@@ -415,7 +417,7 @@ def test_price_of_the_user_replaces_the_table_price_with_its_tiers(load):
             "",
             "toml:3: .*max_output_tokens`: no reply is longer .*`max_context_tokens` is 9",
         ),
-        ('[models."openai:o"]\nmax_output_tokens = 400_001', "", "toml:2: .*is 400000"),
+        ('[models."openai:gpt-5"]\nmax_output_tokens = 400_001', "", "toml:2: .*is 272000"),
         (
             "[defaults.a]\nmax_output_tokens = 10\nmax_context_tokens = 9",
             "",

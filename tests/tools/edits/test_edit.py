@@ -112,7 +112,7 @@ async def test_new_file_is_written_unchanged(context, root):
 async def test_binary_file_can_be_replaced_completely(context, root):
     (root / "file").write_bytes(b"\xff\0")
     said = await answer(write_file, context, path="file", content="x")
-    assert said == "Edited `file` (1 bytes)."
+    assert said == "Edited `file` (1 bytes); it was not text, and is UTF-8 now."
     assert (root / "file").read_bytes() == b"x"
 
 
@@ -240,8 +240,8 @@ async def test_failed_edit_reports_the_reason(context, root, tmp_path):
         edit_file, context, "do not change `same`", path="same", edits=edits(("a", "a"))
     )
     await get_refusal(edit_file, context, "does not exist", path="none", edits=edits(("a", "b")))
-    (root / "latin").write_bytes(b"caf\xe9")
-    await get_refusal(edit_file, context, "UTF-8 or UTF-16", path="latin", edits=edits(("c", "b")))
+    (root / "bin").write_bytes(b"c\0\1")
+    await get_refusal(edit_file, context, "is not text", path="bin", edits=edits(("c", "b")))
     await get_refusal(
         edit_file, context, "unpaired surrogate", path="same", edits=edits(("a", "\ud800"))
     )

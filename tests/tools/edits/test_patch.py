@@ -100,7 +100,7 @@ async def test_preview_is_one_diff_of_all_files_and_changes_nothing(context, fil
         (f"{UPDATE}*** Add File: sub\n+x", "is a directory"),
         (f"{UPDATE}*** Delete File: link", "`link` is a symbolic link"),
         (f"{UPDATE}*** Update File: link\n*** Move to: x", "`link` is a symbolic link"),
-        (f"{UPDATE}*** Update File: binary\n@@\n-x\n+y", "is not UTF-8 or UTF-16 text"),
+        (f"{UPDATE}*** Update File: binary\n@@\n-x\n+y", "is not text"),
         (f"{UPDATE}*** Add File: c.py/x\n+x", "`c.py/x`"),
         (f"{UPDATE}*** Add File: \0\n+x", "contains a NUL character"),
         (f"{UPDATE}*** Add File: {'x' * 300}\n+x", "name too long"),

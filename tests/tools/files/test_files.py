@@ -70,10 +70,19 @@ async def test_very_long_line_is_truncated_with_a_note(context, root):
             "`file`, lines 1–1 of 1; encoded as UTF-16-LE\n     1\té",
         ),
         (
-            b"caf\xe9\n",
-            "`file`, lines 1–1 of 1; not valid UTF-8: invalid bytes are shown as \ufffd"
-            "\n     1\tcaf\ufffd",
+            "é\n".encode("utf-16-be"),
+            "`file`, lines 1–1 of 1; encoded as UTF-16-BE\n     1\té",
         ),
+        (
+            b"caf\xe9\n",
+            "`file`, lines 1–1 of 1; read as Windows-1252 (a guess)\n     1\tcafé",
+        ),
+        (
+            "é".encode() + b"\xe9\n",
+            "`file`, lines 1–1 of 1; not valid UTF-8: invalid bytes are shown as \ufffd, and edits"
+            " keep them\n     1\té\ufffd",
+        ),
+        (b"a\rb\r", "`file`, lines 1–2 of 2; with CR line endings\n     1\ta\n     2\tb"),
     ],
 )
 @pytest.mark.req("R-TOOL-10")

@@ -170,7 +170,7 @@ async def log_in(server):
     return asked
 
 
-async def ignore_tools(_tools, _instructions):
+async def ignore_tools(_tools):
     pass
 
 

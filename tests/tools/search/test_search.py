@@ -343,7 +343,7 @@ def test_lines_that_match_are_those_of_the_standard_library(pattern, text, ignor
 async def test_line_with_bytes_of_another_encoding_is_searched(context, root):
     (root / "file").write_bytes(b"caf\xe9 noir\n")
     assert await answer(grep, context, pattern="caf. noir") == (
-        "file:1: caf\ufffd noir\n[1 lines match in 1 files]"
+        "file:1: café noir\n[1 lines match in 1 files]"
     )
 
 

@@ -179,3 +179,19 @@ def test_each_provider_is_examined_once_for_all_its_models():
     completer.load_values(SimpleNamespace(registry=registry, catalogue=catalogue))
     assert sorted(asked) == ["a", "b"]
     assert [name for name, _ in completer.values["model"]] == [f"a:m{n}" for n in range(9)]
+
+
+def test_commands_that_are_used_most_come_first_and_others_stay_in_order():
+    completer = Completer()
+    before = [each.label for each in completer.suggest("/").candidates]
+    completer.command_uses = {"undo": 1, "exit": 2}
+    labels = [each.label for each in completer.suggest("/").candidates]
+    assert [label.split()[0] for label in labels[:2]] == ["/quit", "/undo"]
+    assert labels[2:] == [label for label in before if label not in labels[:2]]
+
+
+@pytest.mark.parametrize("typed", ["/mode", "/exit", "/tasks", "/skills"])
+def test_complete_name_or_alias_is_the_first_suggestion_as_it_is_typed(typed):
+    completer = Completer()
+    completer.command_uses = {"model": 9, "models": 9}
+    assert completer.suggest(typed).candidates[0].text.rstrip() == typed

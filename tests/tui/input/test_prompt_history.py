@@ -202,3 +202,13 @@ def test_draft_file_of_an_earlier_version_is_read(tmp_path):
     file.write_text('{"text": "old", "pastes": ["x"]}')
     assert history.claim_draft() == StoredDraft("old", ("x",))
     history.close()
+
+
+def test_uses_of_commands_are_counted_from_the_prompts_of_earlier_runs(tmp_path):
+    history = PromptHistory(tmp_path / "state", tmp_path)
+    for text in ("/undo", "/model x", "/ no", "why /undo?", "/model y", "/"):
+        history.add(Draft(text))
+    assert not history.command_uses  # the order does not change during a run
+    history.wait_until_written()
+    again = PromptHistory(tmp_path / "state", tmp_path)
+    assert again.command_uses == {"undo": 1, "model": 2, "no": 1}

@@ -19,6 +19,7 @@ from tests.security.payloads import PAIR, PAYLOADS
 from tests.tui.events import session
 from tests.tui.pilot_helpers import paint
 from yourtool.foundation.text import escape
+from yourtool.foundation.web_links import parse_link
 from yourtool.tui.lines.ansi import AnsiParser
 from yourtool.tui.theme.output_filter import SanitizeFilter
 from yourtool.tui.transcript.transcript import Transcript
@@ -45,11 +46,23 @@ def test_harmless_rows_are_unchanged():
 
 
 @pytest.mark.req("T18")
-def test_hyperlinks_are_removed():
-    [segment] = filtered("here", Style(link="https://evil.example", bold=True))
+@pytest.mark.parametrize(
+    "address",
+    ["file:///etc/passwd", "javascript:alert(1)", "https://me:word@evil.example", "evil.example",
+     "https://evil.example/\x1b]52;c;YQ==\x07", "https://ev\u0456l.example", "HTTPS://evil.example/é"],
+)  # fmt: skip
+def test_link_that_a_terminal_must_not_open_is_removed(address):
+    [segment] = filtered("here", Style(link=address, bold=True))
     assert segment.style is not None
     assert segment.style.link is None and segment.style.bold
     assert "evil" not in segment.style.render("here")
+
+
+@pytest.mark.parametrize(("terminal", "kept"), [("xterm-256color", True), ("linux", False)])
+def test_link_of_the_web_is_kept_where_the_terminal_knows_links(monkeypatch, terminal, kept):
+    monkeypatch.setenv("TERM", terminal)
+    [segment] = filtered("here", Style(link="https://example.org/a"))
+    assert ("\x1b]8;" in segment.style.render("here")) == kept
 
 
 def surfaces_of(text: str):
@@ -101,7 +114,8 @@ async def test_payloads_are_harmless_and_visible_on_every_surface(payload):
             rows = [strip.text for strip in strips]
             raw = "".join(rows).encode("utf-8")
             assert not any(OBEYED.search(row) for row in rows), surface
-            assert not any(s.style and s.style.link for strip in strips for s in strip)
+            links = [s.style.link for strip in strips for s in strip if s.style and s.style.link]
+            assert all(parse_link(link) == link for link in links)
             assert not any(bytes.fromhex(code) in raw for code in payload["forbidden_hex"]), surface
             if surface == payload["surface"]:
                 shown = "\n".join(rows)

@@ -82,7 +82,7 @@ ANSWERED = (*STARTED, session.reply(SHELL, READ))
         ([*STARTED, session.failed_request(), retry(9)], "waiting to retry"),
         ([*STARTED, session.failed_request(), retry(0)], "waiting for acme"),
         ([*ANSWERED, session.tool_start(SHELL)], "running `make test …`"),
-        ([*ANSWERED, session.tool_start(READ, SideEffects.READ)], "running read_file a.py"),
+        ([*ANSWERED, session.tool_start(READ, SideEffects.READ)], "reading a.py"),
         ([*ANSWERED, session.tool_start(SHELL), session.tool_start(READ)], "running 2 tools"),
         (
             [
@@ -91,7 +91,7 @@ ANSWERED = (*STARTED, session.reply(SHELL, READ))
                 session.tool_result(SHELL, ""),
                 session.tool_start(READ),
             ],
-            "running read_file a.py",
+            "reading a.py",
         ),
     ],
 )
@@ -102,7 +102,9 @@ def test_activity_is_what_the_turn_does(events, words):
 
 def test_line_has_the_activity_the_time_the_tokens_and_the_key():
     timeline = story(*STARTED, TextDelta(text="x" * 4_000, **ids))
-    assert line(timeline, seconds=9) == "Writing · 9 s · ~1,000 tokens · Esc to interrupt"
+    assert line(timeline, seconds=9) == "Writing · 9 s · Esc to interrupt"
+    assert line(timeline, seconds=40, width=90).startswith("Writing · 40 s · ")
+    assert line(timeline, seconds=40, width=90).endswith(" · ~1,000 tokens · Esc to interrupt")
     assert line(story(*STARTED), seconds=3) == "Waiting for acme · 3 s · Esc to interrupt"
 
 
@@ -152,7 +154,7 @@ def test_line_of_a_stopping_turn_names_no_key():
 def test_nothing_is_shown_while_only_the_user_is_awaited():
     assert line(story(*ANSWERED, session.approval_request(SHELL)), is_asking=True) == ""
     busy = story(*ANSWERED, session.tool_start(READ), session.approval_request(SHELL))
-    assert line(busy, is_asking=True).startswith("Running read_file a.py")
+    assert line(busy, is_asking=True).startswith("Reading a.py")
 
 
 @given(st.integers(1, 130), st.text(max_size=60), st.integers(0, 10**6))

@@ -25,11 +25,11 @@ def test_most_telling_argument_is_shown(arguments, shown):
     assert get_key_argument(arguments) == shown
 
 
-def test_card_of_a_patch_is_titled_with_its_paths():
+def test_card_of_a_patch_is_described_with_its_paths():
     card = ToolCard("apply_patch")
     card.set_arguments({"patch": PATCH.replace("b.py", "b\x1b[2J")})
-    assert "\x1b" not in card.title
-    assert card.title.startswith("apply_patch a.py, b")
+    assert "\x1b" not in card.activity
+    assert card.activity.startswith("editing a.py, b")
 
 
 @pytest.mark.parametrize("line", ["*** Add File: \n", "*** Add File:", "+++ b/" + " " * 9, "\n"])

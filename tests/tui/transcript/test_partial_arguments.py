@@ -51,7 +51,7 @@ def test_path_and_growing_change_are_shown():
     cut = text.index("Counter") + 4
     card = streaming("edit_file", text[:30], text[30:cut])
     assert body(card) == [
-        "edit_file tally.py · writing, 2 lines",
+        "Edit tally.py · writing, 2 lines",
         "│ − counts = {}",
         "│ − for word",
         "│ + counts = Coun",
@@ -62,10 +62,10 @@ def test_path_and_growing_change_are_shown():
 
 def test_command_is_shown_while_it_grows():
     card = streaming("shell", '{"comm', 'and": "git sta')
-    assert body(card) == ["shell git sta · writing"]
+    assert body(card) == ["Run git sta · writing"]
     card.append_arguments("tus\\ngit diff")
     assert body(card) == [
-        "shell git status … · writing, 2 lines (Ctrl+O)",
+        "Run git status … · writing, 2 lines (Ctrl+O)",
         "│ git status",
         "│ git diff",
     ]
@@ -75,7 +75,7 @@ def test_long_content_shows_its_end_and_counts_the_rest():
     lines = "".join(f"line {number}\n" for number in range(10_000))
     card = streaming("write_file", json.dumps({"path": "a.txt", "content": lines})[:-2])
     shown = body(card)
-    assert shown[0] == "write_file a.txt · writing, 10,001 lines"
+    assert shown[0] == "Write a.txt · writing, 10,001 lines"
     assert shown[1] == "│ … 9,992 more lines (Ctrl+O)"
     assert shown[-1] == "│ + line 9999"
     card.expand(True)
@@ -91,12 +91,12 @@ def test_complete_call_replaces_the_streamed_arguments():
     delta = ToolUseInputDelta(tool_use_id=call.id, partial_json='{"command": "fal', **ids)
     timeline.apply(delta)
     [card] = timeline.items
-    assert body(card) == ["shell fal · writing"]
+    assert body(card) == ["Run fal · writing"]
     timeline.apply(ToolUseEnd(tool_use_id=call.id, final_input=call.input, **ids))
-    assert body(card) == ["shell real · queued"]
+    assert body(card) == ["Run real · queued"]
     timeline.apply(delta)
     timeline.apply(session.reply(call))
-    assert body(card) == ["shell real · queued"]
+    assert body(card) == ["Run real · queued"]
     timeline.apply(delta)
     timeline.apply(session.failed_request(cut_calls={call.id: call.name}))
     assert "writing" not in body(card)[0]

@@ -13,6 +13,7 @@ from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # until a command
     __name__,
+    "answers",
     "custom",
     "mcp",
     "models",

@@ -47,6 +47,8 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     is_multiline: bool = False
     """Whether the argument can have several lines."""
     needs_session: bool = True
+    has_answer: bool = False
+    """Whether `-p` runs it: the last `entry.added` with data is the answer."""
     aliases: tuple[str, ...] = ()
 
     @property
@@ -108,6 +110,17 @@ class ShowChanges(Struct, frozen=True):
 
     title: str
     calls: tuple[CallChanges, ...]
+
+
+class ShowAnswer(Struct, frozen=True):
+    """Show a text while it grows, apart from the conversation; closing it stops it."""
+
+    title: str
+    """What it answers."""
+    pieces: AsyncGenerator[str, None]
+    """Raises a `YourtoolError` if there is no answer."""
+    stop: Callable[[], object]
+    """Ends the pieces soon."""
 
 
 class CopyText(Struct, frozen=True):
@@ -254,6 +267,7 @@ CommandResult: TypeAlias = (
     Event
     | Report
     | ShowChanges
+    | ShowAnswer
     | CopyText
     | SettingChanged
     | StartTurn

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from yourtool import extensions
 from yourtool.agent.commands import custom, server_prompts, table
 from yourtool.agent.commands.base import Section, SlashCommand
 
@@ -24,29 +25,28 @@ class CommandTable(Struct, frozen=True):
 
     @property
     def added(self) -> Mapping[str, SlashCommand]:
-        """The custom commands and prompts whose names are not those of `COMMANDS`."""
+        """The custom commands and prompts, without those with names of the core's commands."""
         used = {**server_prompts.find_prompt_commands(self.find_servers()), **self.custom}
-        return {name: each for name, each in used.items() if name not in table.COMMANDS_BY_NAME}
+        core = table.COMMANDS_BY_NAME.keys() - {each.name for each in table.EXTENDED}
+        return {name: each for name, each in used.items() if name not in core}
 
     def find(self, name: str) -> SlashCommand | None:
         """Return the command with a name or alias, or None."""
-        return table.COMMANDS_BY_NAME.get(name) or self.added.get(name)
+        return self.added.get(name) or table.COMMANDS_BY_NAME.get(name)
 
     def list_names(self) -> list[str]:
         """Return all names and aliases."""
         return [*table.COMMANDS_BY_NAME, *self.added]
 
     def complete(self, prefix: str) -> tuple[SlashCommand, ...]:
-        """Return the commands with a name or alias that starts with `prefix`.
-
-        An exact match comes first, the others in table order.
-        """
-        found = (
+        """Return the commands with a name or alias that starts with `prefix`, in table order."""
+        added = self.added
+        own = (each for each in table.COMMANDS if each.name not in added)
+        return tuple(
             command
-            for command in (*table.COMMANDS, *self.added.values())
+            for command in (*own, *added.values())
             if any(name.startswith(prefix) for name in (command.name, *command.aliases))
         )
-        return tuple(sorted(found, key=lambda command: command.name != prefix))
 
 
 CORE = CommandTable()
@@ -56,14 +56,15 @@ CORE = CommandTable()
 async def read_commands(
     session: "Session", runtime: "Runtime"
 ) -> tuple[CommandTable, tuple[str, ...]]:
-    """Return the commands of a session, and which files contain no valid one, and why."""
+    """Return the commands of a session, and warnings: why a file has none, what is paused."""
     trust = session.trust
 
     def read_custom() -> tuple[Mapping[str, SlashCommand], tuple[str, ...]]:
         return custom.read_custom_commands(trust.examine().used_files if trust.asks else ())
 
     commands, problems = await asyncio.to_thread(read_custom)
-    return CommandTable(commands, lambda: runtime.tool_servers.find(session.workspace)), problems
+    found = CommandTable(commands, lambda: runtime.tool_servers.find(session.workspace))
+    return found, (*problems, *extensions.find_notices(session))
 
 
 def describe_commands(commands: CommandTable | None) -> tuple[Section, ...]:

@@ -77,9 +77,10 @@ class ContextList:
     async def show(self, current: str = "") -> CommandResults:
         """Let the user choose a part or a message, to read or to change it."""
         request = await self._session.context.compose()
-        window = request.model.capabilities.max_context_tokens
-        share = _format_percentage(request.size, window)
-        total = f"about {request.size:,} of {window:,} tokens, {share}"
+        total = f"about {request.size:,} tokens"
+        if (window := request.model.window) is not None:
+            share = _format_share(request.size, window)
+            total = f"about {request.size:,} of {window:,} tokens{share}"
         actions = (
             ChoiceAction("ctrl+p", "Ctrl+P pin", partial(self._override, "pinned")),
             ChoiceAction("ctrl+s", "Ctrl+S shorten", partial(self._override, "truncated")),
@@ -221,14 +222,16 @@ def context_report(
     request: NextRequest, parts: Sequence[tuple[str, int]], last: int
 ) -> tuple[Section, ...]:
     """Return the parts of the next request; `last` is the size of the last one in tokens."""
-    model, window = request.model, request.model.capabilities.max_context_tokens
-    rows = (*parts, ("total", request.size), ("free", max(0, window - request.size)))
-    known = "" if model.known else " (a guess: the catalogue does not have this model)"
+    rows, window = (*parts, ("total", request.size)), request.model.window
+    size = "a window of unknown size"
+    if window is not None:
+        rows = (*rows, ("free", max(0, window - request.size)))
+        size = f"{window:,} tokens"
     return (
-        Section("Model", ((model.id, f"{window:,} tokens{known}"),)),
+        Section("Model", ((request.model.id, size),)),
         Section(
             "Next request, estimated",
-            tuple((name, f"{n:,} tokens, {_format_percentage(n, window)}") for name, n in rows),
+            tuple((name, f"{n:,} tokens{_format_share(n, window)}") for name, n in rows),
         ),
         Section("Last request, counted", (("prompt and reply", f"{last:,} tokens"),)),
     )
@@ -292,8 +295,8 @@ def _get_result_text(message: Message) -> str:
     return "\n".join(getattr(each, "text", "(an attachment)") for each in parts)
 
 
-def _format_percentage(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}%" if whole else "?"
+def _format_share(part: int, whole: int | None) -> str:
+    return f", {100 * part / whole:.1f}%" if whole else ""
 
 
 COMMANDS = (

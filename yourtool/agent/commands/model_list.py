@@ -60,7 +60,7 @@ def _model_rows(
             *([] if model.known else ["capabilities are a guess"]),
         ]
         age, figures = source(model.id), measured(model.id)
-        context = format_tokens(model.capabilities.max_context_tokens)
+        context = "?" if model.window is None else format_tokens(model.window)
         about = (
             *states,
             *([figures] if figures else []),

@@ -13,6 +13,7 @@ from yourtool.agent.commands.base import (
     SettingChanged,
     SlashCommand,
 )
+from yourtool.agent.commands.model_list import format_price
 from yourtool.agent.routes.route_records import describe_advice
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
@@ -20,6 +21,8 @@ from yourtool.events.context import ContextHandedOver
 from yourtool.events.deltas import Notice
 from yourtool.events.hooks import HookRan
 from yourtool.foundation.text import printable
+from yourtool.models import AGENT, Model
+from yourtool.providers.catalogue.models import Catalogue
 
 if TYPE_CHECKING:
     from yourtool.agent.routes.routing_rules import RoutingRules
@@ -66,16 +69,39 @@ def _describe(rules: "RoutingRules") -> list[Section]:
     return [Section("Tried in this order", rows or empty), Section("Else", default)]
 
 
-async def explain_model(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
-    """`/why`: show the active model and the result of each slot in the last turn.
+async def explain_model(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
+    """`/why`: show the active model, its figures and the result of each slot in the last turn.
 
     After a swap, also what the new model did not get, and what hooks refused in the last turn.
     """
     yield Notice(level="info", text="\n".join(session.explain()))
+    if figures := tuple(_describe_figures(session.model, runtime.catalogue)):
+        yield Notice(level="info", text="\n".join(figures))
     if refusals := [each for each in map(_describe_refusal, session.state.facts) if each]:
         yield Notice(level="info", text="\n".join(refusals[-_SHOWN_BLOCKS:]))
     if (report := session.state.branch.hand_over) is not None:
         yield Notice(level="info", text="\n".join(_describe_hand_over(report)))
+
+
+def _describe_figures(model: Model, catalogue: Catalogue) -> Iterator[str]:
+    """Yield a line for each figure of a model with its sources, and what is special about them."""
+    if model.is_demo or model.provider == AGENT:
+        return
+    if not model.known or model.window is None:
+        yield f"`{model.id}`: nobody says how large its context window is."
+    if model.taken_from:
+        yield f"`{model.id}` is in no list; its figures are taken from `{model.taken_from}`."
+    values = {
+        "window": model.window and f"{model.window:,} tokens",
+        "output": f"{model.capabilities.max_output_tokens:,} tokens",
+        "price": format_price(model.price),
+    }
+    for figure, sources in catalogue.describe_sources(model.id):
+        yield f"{figure}: {values.get(figure) or 'not known'} ({sources})"
+    if (listed := catalogue.discovered_at(model.id)) is not None:
+        yield f"The list of `{model.provider}` of {listed:%Y-%m-%d} comes before these sources."
+    if model.ends is not None:
+        yield f"end: {model.ends}, then `{model.successor or 'no successor is named'}`"
 
 
 def _describe_refusal(fact: AnyFact) -> str:

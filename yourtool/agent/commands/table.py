@@ -1,10 +1,5 @@
 """Table of all slash commands."""
 
-import asyncio
-from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING
-
 from yourtool import extensions
 from yourtool.agent.commands import (
     api_keys,
@@ -22,13 +17,9 @@ from yourtool.agent.commands import (
     routing,
     skills,
 )
-from yourtool.agent.commands.base import CommandResults, SlashCommand
+from yourtool.agent.commands.base import SlashCommand
 from yourtool.agent.commands.permissions import permissions, trust
 from yourtool.agent.commands.sessions import changes, exports, sessions, tree, undo
-
-if TYPE_CHECKING:
-    from yourtool.agent.runtime import Runtime
-    from yourtool.agent.session.session import Session
 
 STEER = SlashCommand(
     name="steer",
@@ -37,26 +28,8 @@ STEER = SlashCommand(
     summary="send a message to the running turn, or the last queued one without TEXT",
 )
 
-
-def _iter_added() -> Iterator[SlashCommand]:
-    """Yield the commands of extensions."""
-    for each in extensions.find_slash_commands():
-        yield SlashCommand(
-            name=each.name,
-            run=partial(_run_added, each),
-            summary=each.summary,
-            aliases=each.aliases,
-        )
-
-
-async def _run_added(
-    command: extensions.Slash, session: "Session", runtime: "Runtime", argument: str
-) -> CommandResults:
-    handle = await asyncio.to_thread(extensions.load_slash_command, command)
-    async for result in handle(session, runtime, argument):
-        yield result
-
-
+EXTENDED = extensions.list_slash_commands()
+"""Commands that a custom command of the same name replaces."""
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(name="help", summary="list commands and keys", needs_session=False),
     SlashCommand(
@@ -81,7 +54,6 @@ COMMANDS: tuple[SlashCommand, ...] = (
         argument_kind="theme",
         summary="change the colour theme; `--save` makes it the default",
     ),
-    *_iter_added(),
     *modes.COMMANDS,
     *plans.COMMANDS,
     *processes.COMMANDS,
@@ -100,6 +72,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         summary="attach an image, audio or document to the next prompt; `-` removes attachments",
     ),
     SlashCommand(name="paste", summary="insert the image or the text in the clipboard"),
+    *EXTENDED,
     SlashCommand(name="quit", summary="quit", needs_session=False, aliases=("exit", "q")),
 )
 """Commands without a handler are about the front end: its keys, display, prompt and end."""

@@ -71,6 +71,8 @@ class Conversation:
         self._sent: list[Message] = []
         self.compacted: Compacted | None = None
         """What requests have in place of the first messages."""
+        self.entries: dict[str, EntryAdded] = {}
+        """The last entry of each kind."""
         self._fleeting: set[str] = set()
         """Ids of messages that the next request has, and no other."""
         self._rejected_prompt: str | None = None
@@ -185,6 +187,7 @@ class Conversation:
             self.found_tools = tuple(dict.fromkeys((*self.found_tools, *found)))
 
     def _add_entry(self, fact: EntryAdded) -> None:
+        self.entries[fact.kind] = fact
         if fact.reach != "session":
             _insert_by_id(self._sent, build_note(fact))
         if fact.reach == "next_request":

@@ -7,13 +7,17 @@ here, once; requests send exactly these bytes. A URL is passed on to the provide
 import base64
 import binascii
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.agent.input.images import convert_to_png, fit_image, is_large, unsupported_format
 from yourtool.errors import UsageError
 from yourtool.foundation.extras import build_install_command
+from yourtool.foundation.files import path_exists
+from yourtool.foundation.similar_names import describe_meant, find_meant
 from yourtool.foundation.text import printable, storable
 from yourtool.messages.blocks import (
     AudioBlock,
@@ -31,6 +35,7 @@ from yourtool.providers.media_types import (
     orientation,
     sniff,
 )
+from yourtool.tools.workspace.encoding import detect_encoding
 
 MAX_TEXT_BYTES = 2**18
 """Largest text document, in bytes; tools can read larger ones in pieces."""
@@ -76,13 +81,27 @@ def read_attachment(source: str | Path, base: Path = Path()) -> Attachment:
         if data_url := _DATA_URL.fullmatch(text):
             return attachment_from_bytes(_decode_data_url(data_url[1]), "data")
     try:
-        path = base / Path(source).expanduser()
+        path = _find_file(base / Path(source).expanduser())
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "its name is not a path"
         raise UsageError(f"`{printable(text)}` cannot be attached: {reason}") from error
-    return attachment_from_bytes(content, path.name)
+    found = attachment_from_bytes(content, path.name)
+    if path.name == Path(source).name:
+        return found
+    return replace(found, notice=f"{describe_meant(text, path.name)} {found.notice}".rstrip())
+
+
+def _find_file(path: Path) -> Path:
+    """Return the path, or that of the one file in its directory whose name looks the same."""
+    if path.name in ("", "..") or path_exists(path):
+        return path
+    with suppress(OSError):
+        names = [each.name for each in path.parent.iterdir()]
+        if (meant := find_meant(path.name, names)) is not None:
+            return path.with_name(meant)
+    return path
 
 
 def attachment_from_bytes(content: bytes, name: str) -> Attachment:
@@ -156,17 +175,13 @@ def _build_base64_source(content: bytes) -> ImageSource:
 
 
 def _decode_text(content: bytes, name: str) -> str:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
+    if (encoding := detect_encoding(content[:MAX_TEXT_BYTES])) is None:
         raise UsageError(
             f"`{name}` cannot be attached. Supported are images (PNG, JPEG, GIF, WebP), audio (WAV,"
             " MP3, Ogg, FLAC), PDFs and text documents"
         )
     _check_size(name, content, MAX_TEXT_BYTES)
-    return storable(text)
+    return storable(encoding.show(content))
 
 
 def _type_mismatch_notice(name: str, kind: str | None) -> str:

@@ -37,7 +37,9 @@ from yourtool.permissions.judging import CallSubjects
 from yourtool.providers.media_types import AUDIO_TYPES, IMAGE_TYPES, sniff
 from yourtool.tools.files.files import MAX_LINES, MAX_RESULT_BYTES, read_file
 from yourtool.tools.workspace import directory_walk
+from yourtool.tools.workspace.encoding import detect_encoding
 from yourtool.tools.workspace.file_reads import FileReads
+from yourtool.tools.workspace.meant_paths import find_meant_path
 from yourtool.tools.workspace.replacing import digest
 from yourtool.tools.workspace.workspace import Workspace
 
@@ -158,6 +160,7 @@ class MentionedFiles(Struct, frozen=True):
 
     def _find_file(self, name: str) -> FileMention | None:
         """Return the mention of a file or directory; None if there is none of that name."""
+        name = find_meant_path(name, self.workspace, may_create=True) or name
         try:
             kind = self.workspace.kind(name)
             if kind is None:
@@ -204,16 +207,12 @@ class MentionedFiles(Struct, frozen=True):
             if size > MAX_FILE_BYTES:
                 return f"it has {format_size(size)}"
             return self.find_rejection(_build_media_block(kind)) or ""
-        if b"\0" in content:
-            return f"a binary file of {format_size(size)}"
         if not size:
             return "it is empty"
+        if detect_encoding(content) is None:
+            return f"a binary file of {format_size(size)}"
         if size > MAX_RESULT_BYTES or content.count(b"\n") > MAX_LINES:
             return f"it has {format_size(size)}, which the model reads in parts"
-        try:
-            content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            return "it is not UTF-8"
         return ""
 
 

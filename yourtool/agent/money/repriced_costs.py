@@ -6,6 +6,7 @@ differently, writes another reply, and has its own cache.
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -43,7 +44,7 @@ class Pricing(Struct, frozen=True, kw_only=True):
         """Return whether the other model takes a prompt of this length."""
         if self.as_model is None or not self.as_model.known:
             return True
-        return usage.prompt_tokens < self.as_model.capabilities.max_context_tokens
+        return usage.prompt_tokens < (self.as_model.window or inf)
 
 
 class RepricedCost(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from yourtool.events.turns import (
     SnapshotModel,
 )
 from yourtool.messages.blocks import canonical_json
-from yourtool.models import AdapterCapabilities, Model
+from yourtool.models import MAX_SAFE_INTEGER, AdapterCapabilities, Model
 from yourtool.routing.policy import Policy
 from yourtool.routing.predicates import MAX_TEXT, TurnInput
 from yourtool.routing.router import Candidate, Needs
@@ -135,6 +135,7 @@ def restore_statuses(snapshot: RoutingSnapshot) -> Mapping[str, ModelStatus]:
                 ),
             ),
             each.unconfigured or None,
+            ended=each.ended or None,
         )
         for each in snapshot.models
     }
@@ -204,9 +205,10 @@ def _to_snapshot(status: ModelStatus) -> SnapshotModel:
     can = status.model.capabilities
     return SnapshotModel(
         id=status.model.id,
-        max_context_tokens=can.max_context_tokens,
+        max_context_tokens=status.model.window or MAX_SAFE_INTEGER,
         supports=tuple(each for each in _CAPABILITIES if getattr(can, f"supports_{each}")),
         unconfigured=status.unconfigured or "",
+        ended=status.ended or "",
     )
 
 

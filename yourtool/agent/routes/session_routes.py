@@ -302,11 +302,8 @@ class Routes:
 
     def _find_status(self, model_id: str) -> ModelStatus:
         model = self.catalogue.get(model_id)
-        return ModelStatus(
-            model,
-            self._registry.find_problem(model),
-            self._availability.outage_reason(model.id),
-        )
+        why_not, outage = self._registry.find_problem(model), self.outage_reason(model.id)
+        return ModelStatus(model, why_not, outage, model.describe_end())
 
     def _find_obstacle(
         self, model: Model, state: State, needs: Needs, *, is_explicit: bool, despite_outage: bool

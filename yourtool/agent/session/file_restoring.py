@@ -17,7 +17,7 @@ from yourtool.agent.session_environment import Place
 from yourtool.errors import BlobError, ToolError, UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FilesRestored, FilesRestoring, RestoreKind
-from yourtool.foundation.file_images import FileRestore, LeftFile
+from yourtool.foundation.file_images import FileRestore, FileState, LeftFile
 from yourtool.foundation.text import storable
 from yourtool.ids import new_id
 from yourtool.messages.blobs import read_blob
@@ -33,6 +33,7 @@ from yourtool.tools.workspace.file_states import (
     read_state,
     restore_file,
 )
+from yourtool.tools.workspace.replacing import is_partial
 
 _MAX_NAMED = 100
 """Files that the message to the model names."""
@@ -194,7 +195,8 @@ class FileRestoring:
             if is_of_repository(item):
                 continue
             try:
-                found = read_state(self._workspace, item.path, 0).image
+                state = read_state(self._workspace, item.path)
+                found = state.image
                 missing = find_missing_directories(self._workspace, item.path)
             except ToolError as error:
                 left.append(LeftFile(item.path, str(error)))
@@ -202,11 +204,25 @@ class FileRestoring:
             if found.is_same(item.before):
                 creates = item.after.kind != "absent"
                 files.append(replace(item, directories=missing) if creates else item)
+            elif self._is_partial(item, state):
+                files.append(replace(item, before=found))
             elif not found.is_same(item.after):
                 left.append(LeftFile(item.path, describe_difference(found, item.before)))
         named = {each.path for each in left}
         others = (each for each in plan.left if each.path not in named)
         return RestorePlan(plan.kind, plan.turns, tuple(files), (*others, *left), plan.through)
+
+    def _is_partial(self, item: FileRestore, state: FileState) -> bool:
+        """Whether a kill has interrupted the write of a file that cannot be replaced."""
+        if state.content is None or not item.after.stored or not item.before.stored:
+            return False
+        try:
+            old, new = (
+                read_blob(self.blobs, f"sha256:{each.digest}") for each in (item.after, item.before)
+            )
+        except BlobError:
+            return False
+        return is_partial(state.content, old, new)
 
     def _check_repository(
         self, items: Sequence[FileRestore], kind: RestoreKind, git: GitRestorer

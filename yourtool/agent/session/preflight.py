@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from math import inf
 from typing import NamedTuple
 
 from yourtool.agent.history.estimates import RequestEstimates
@@ -214,7 +215,7 @@ def _compare_context(
     stay: ExpectedRequest, swap: ExpectedRequest, settings: PreflightSettings
 ) -> Consequence:
     text = f"{_format_fit(swap)}; now {_format_fit(stay)}"
-    if swap.tokens > swap.model.capabilities.max_context_tokens:
+    if swap.tokens > (swap.model.window or inf):
         return Consequence("context", f"{text}: too long", is_stake=True)
     if _is_long(swap, settings):
         is_new = not _is_long(stay, settings)
@@ -249,14 +250,13 @@ def _list_lost(stay: ExpectedRequest, swap: ExpectedRequest) -> tuple[LeftOut, .
 
 def _is_long(request: ExpectedRequest, settings: PreflightSettings) -> bool:
     share = settings.make_room_at
-    return bool(share) and (
-        request.tokens * 100 >= request.model.capabilities.max_context_tokens * share
-    )
+    return bool(share) and request.tokens * 100 >= (request.model.window or inf) * share
 
 
 def _format_fit(request: ExpectedRequest) -> str:
-    window = request.model.capabilities.max_context_tokens
-    return f"{format_tokens(request.tokens)} of {format_tokens(window)} tokens"
+    window = request.model.window
+    size = "unknown" if window is None else format_tokens(window)
+    return f"{format_tokens(request.tokens)} of {size} tokens"
 
 
 def _format_cost(request: ExpectedRequest) -> str:

@@ -60,8 +60,8 @@ class Session:
         self.stored, self.fallbacks = StoredFacts(state, record), Fallbacks(state, env)
         self.models = ModelSelection(state, record, env, lambda: self.busy)
         self.files = FileRestoring(session_id, state.files, record, env.place, lambda: self.busy)
-        self.tree = SessionTree(state, record, self.stored, lambda: self.busy, self._open_aside)
-        self.context = SessionContext(state, record, lambda: self.busy, self._build_aside)
+        self.tree = SessionTree(state, record, self.stored, lambda: self.busy, self.open_aside)
+        self.context = SessionContext(state, record, lambda: self.busy, self.build_aside)
         self.use_settings = env.use_settings
         env.user.report_waiting(lease.set_waiting)
         self.processes = SessionProcesses(session_id, state, record, env.place.processes)
@@ -214,20 +214,21 @@ class Session:
         Raises:
             UsageError: a turn is running, or there is nothing to summarise.
         """
-        async with self._open_aside(channel) as turn:
+        async with self.open_aside(channel) as turn:
             await compaction.compact(turn, hint)
 
     @asynccontextmanager
-    async def _open_aside(self, channel: Channel) -> AsyncGenerator[Turn]:
+    async def open_aside(self, channel: Channel) -> AsyncGenerator[Turn]:
         """Return a turn without a prompt, which runs until the context is left."""
         self._require_idle()
         interrupt = self._interrupt = Interrupt()
         try:
-            yield await self._build_aside(channel, interrupt)
+            yield await self.build_aside(channel, interrupt)
         finally:
             self._release_turn(interrupt)
 
-    async def _build_aside(self, channel: Channel, interrupt: Interrupt) -> Turn:
+    async def build_aside(self, channel: Channel, interrupt: Interrupt) -> Turn:
+        """Return a turn without a prompt, also while another one runs."""
         if self._interrupt in (None, interrupt):  # not during a turn, whose tools are fixed
             await self.guidance.renew_tools()
         route = await asyncio.to_thread(self._routes.decide, None, self.state)

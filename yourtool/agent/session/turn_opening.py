@@ -5,6 +5,7 @@ The module handles its first fact, its model for a long conversation, and later 
 
 import asyncio
 import hashlib
+from datetime import timedelta
 
 from yourtool.agent.history.channel import Channel
 from yourtool.agent.history.repair import close_open_turn
@@ -28,6 +29,9 @@ from yourtool.messages.message import PromptMessage
 from yourtool.messages.metadata import Origin
 from yourtool.providers.requests.reasoning_effort import describe_effort_change
 from yourtool.routing.router import RejectionCode
+
+_END_NOTICE = timedelta(days=60)
+"""How long before the end of a model its users are warned."""
 
 
 def parse_prompt(
@@ -114,7 +118,8 @@ def find_notices(turn: Turn, prompt: SystemPrompt) -> list[Notice]:
     adjusted = describe_effort_change(turn.model, turn.means.effort)
     advice = None if turn.state.last_route is None else describe_advice(turn.state.last_route)
     missing = turn.env.routes.missing_tools_notice(turn.model)
-    return turn.env.user.new_notices(adjusted, missing, advice, *prompt.problems)
+    end = turn.model.describe_end(within=_END_NOTICE)
+    return turn.env.user.new_notices(adjusted, missing, advice, end, *prompt.problems)
 
 
 def check_steering(

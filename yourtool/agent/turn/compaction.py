@@ -58,13 +58,14 @@ async def make_room_to_route(turn: Turn) -> None:
         await _make_room(turn, 100)
     except Interrupted:
         return  # the turn ends without a model
-    if turn.estimate() > turn.model.capabilities.max_context_tokens:
+    if turn.estimate() > (turn.model.window or inf):
         await turn.emit(Notice(level="error", text=await _describe_largest_parts(turn)))
 
 
 async def _make_room(turn: Turn, percent: int) -> None:
     """Make room if the next request has more than a share of the window."""
-    window = turn.model.capabilities.max_context_tokens
+    if (window := turn.model.window) is None:
+        return
     most = window * percent / 100
     if _is_clearly_shorter(turn, most) or await asyncio.to_thread(turn.estimate) <= most:
         return
@@ -122,7 +123,7 @@ async def make_shorter(turn: Turn, failure: LlmCallFailed) -> bool:
 
 async def _compact_after_rejection(turn: Turn) -> bool:
     """Summarise after a provider rejected a request for its length, more until one succeeds."""
-    window, estimate = turn.model.capabilities.max_context_tokens, turn.estimate()
+    window, estimate = turn.model.window or inf, turn.estimate()
     # The provider counts more tokens than the estimate, or its window is smaller than stated.
     levels = [each for each in Level if each > turn.recovery.compacted]
     room = _Room(min(window, estimate) * _TARGET, levels, window * _TOLERANCE)

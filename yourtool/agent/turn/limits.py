@@ -223,7 +223,8 @@ def _find_hard_limit(turn: Turn, minimum: Decimal) -> str | None:
     if env.spending.max_tokens is not None and env.spending.tokens >= env.spending.max_tokens:
         return f"The limit of {env.spending.max_tokens:,} tokens is reached."
     if budget.max_requests is not None and budget.requests >= budget.max_requests:
-        return f"The limit of {budget.max_requests} model requests is reached."
+        reached = f"The limit of {budget.max_requests} model requests is reached"
+        return f"{reached}; `--max-turns` sets another."
     return _find_cost_limit(turn, minimum)
 
 
@@ -241,15 +242,23 @@ def _find_cost_limit(turn: Turn, minimum: Decimal) -> str | None:
 
 
 def _find_soft_limit(turn: Turn, minimum: Decimal) -> str | None:
-    limits = turn.env.spending.limits
-    if turn.counts.requests >= (turn.counts.request_allowance or limits.max_requests_per_turn):
-        return f"This turn has made {turn.counts.requests} model requests."
+    """Return why the user is asked; an option replaces the limit of its kind."""
+    limits, budget = turn.env.spending.limits, turn.env.spending.budget
+    requests, most = turn.counts.requests, limits.max_requests_per_turn
+    if budget.max_requests is None and requests >= (turn.counts.request_allowance or most):
+        return (
+            f"This turn has made {requests} model requests; `--max-turns`, or"
+            " `limits.max_requests_per_turn`, allows more."
+        )
+    if budget.max_cost is not None:
+        return None
     limit, spending = limits.max_cost_per_turn_usd, turn.env.spending.turn
     ceiling = spending.allowance or limit
     if spending.cost >= ceiling or spending.cost + minimum > ceiling:
         return (
             f"This turn has cost {format_money(spending.cost)}, and the next request costs at least"
-            f" {format_money(minimum)}; `limits.max_cost_per_turn_usd` is {limit}."
+            f" {format_money(minimum)}; `limits.max_cost_per_turn_usd` is {limit}, and `--max-cost`"
+            " replaces it."
         )
     return None
 

@@ -13,7 +13,7 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from yourtool.agent.history.channel import Channel
@@ -58,13 +58,17 @@ F = TypeVar("F", LlmCallStarted, LlmCallEnd)
 _PROCESS_DIED = "the program ended while the reply arrived"
 
 
-async def call_silently(turn: Turn, request: SilentRequest) -> LlmCallEnd:
+async def call_silently(
+    turn: Turn, request: SilentRequest, channel: Channel | None = None
+) -> LlmCallEnd:
     """Call the turn's model silently; its tokens and its cost belong to the turn.
+
+    `channel` gets the events of the call; None: nothing does.
 
     Raises:
         Interrupted: the turn was stopped.
     """
-    return await SilentCall(turn, request).run()
+    return await SilentCall(turn, request, channel).run()
 
 
 class ModelCall:
@@ -74,6 +78,7 @@ class ModelCall:
         self._turn = turn
         self._channel = turn.channel
         self._purpose: Purpose = UNSET
+        self._question: str | UnsetType = UNSET
         self._parent = turn.parent
         self._request: Request | None = None
         self._failed_attempts = 0
@@ -178,6 +183,7 @@ class ModelCall:
             is_worker=turn.env.is_worker,
             rejected_through=turn.recovery.trial_omission,
             purpose=self._purpose,
+            question=self._question,
             system=turn.state.system_prompt.find_parts(
                 map(attrgetter("text"), takewhile(_is_system, prepared.request.messages))
             ),
@@ -341,11 +347,11 @@ class ModelCall:
 class SilentCall(ModelCall):
     """A call with another prompt, which changes nothing in the turn but its cost."""
 
-    def __init__(self, turn: Turn, request: SilentRequest) -> None:
+    def __init__(self, turn: Turn, request: SilentRequest, channel: Channel | None) -> None:
         super().__init__(turn)
-        self._channel = Channel(turn.channel.recorder)  # which nothing reads
+        self._channel = channel or Channel(turn.channel.recorder)  # which nothing reads
         self._silent = request
-        self._purpose = request.purpose
+        self._purpose, self._question = request.purpose, request.question
 
     def _prepare(self) -> PreparedRequest:
         return prepare_silent_request(self._turn, self._silent)

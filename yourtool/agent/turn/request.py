@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from yourtool.agent.history.elision import elision_notice
@@ -27,6 +27,7 @@ from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.requests.attachment_limits import fit_attachments
+from yourtool.providers.requests.output_limits import fit_output
 from yourtool.providers.requests.reasoning_effort import effective_effort
 from yourtool.providers.requests.request_view import RequestView, ViewRules, find_last_opaque_id
 
@@ -41,7 +42,11 @@ class SilentRequest(Struct, frozen=True):
     messages: Sequence[Message]
     system: Sequence[Message] = ()
     tools: tuple[ToolDefinition, ...] = ()
-    """Tools that the model cannot call, for a prefix that the provider has in its cache."""
+    """Tools that the model does not call, for a prefix that the provider has in its cache."""
+    tool_choice: ToolChoice = "none"
+    """Anthropic's cache has the messages only if it is that of the request before."""
+    question: str | UnsetType = UNSET
+    """What the user asked, to be stored with the call."""
 
 
 class PreparedRequest(Struct, frozen=True):
@@ -71,8 +76,13 @@ def prepare_request(turn: Turn) -> PreparedRequest:
         tool_choice=env.requests.tool_choice,
         output_schema=env.requests.output_schema,
     )
-    request = replace(request, encoded_history=env.requests.encoded_history)
-    return PreparedRequest(request, notice, turn.estimate(), _find_problem(request))
+    estimate = turn.estimate()
+    request = replace(
+        request,
+        encoded_history=env.requests.encoded_history,
+        max_output_tokens=_fit(turn, estimate),
+    )
+    return PreparedRequest(request, notice, estimate, _find_problem(request))
 
 
 def compose_messages(turn: Turn, drops: DropLog) -> tuple[Message, ...]:
@@ -92,9 +102,14 @@ def compose_messages(turn: Turn, drops: DropLog) -> tuple[Message, ...]:
 def prepare_silent_request(turn: Turn, silent: SilentRequest) -> PreparedRequest:
     """Return the request of a silent call; as `prepare_request`."""
     messages = (*silent.system, *_build_view(turn, RequestView(), silent.messages))
-    request, notice = _build_request(turn, messages, silent.tools)
+    request, notice = _build_request(turn, messages, silent.tools, tool_choice=silent.tool_choice)
     estimate = estimate_tokens(request.messages, request.tools, request.model.id)
+    request = replace(request, max_output_tokens=_fit(turn, estimate))
     return PreparedRequest(request, notice, estimate, _find_problem(request))
+
+
+def _fit(turn: Turn, estimate: int) -> int:
+    return fit_output(turn.model, estimate, turn.env.spending.limits.max_output_tokens)
 
 
 def _find_problem(request: Request) -> str | None:

@@ -5,6 +5,7 @@ If the call fails, or its summary is empty or too long, the program writes a sho
 
 import asyncio
 from collections.abc import Sequence
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,7 +49,7 @@ class Summary(Struct, frozen=True):
 
 def get_summary_limit(turn: Turn) -> int:
     """Return the most tokens that a summary for the model of a turn has."""
-    window = turn.model.capabilities.max_context_tokens
+    window = turn.model.window or inf
     return round(min(_MAX_SUMMARY, window * _SUMMARY_SHARE))
 
 

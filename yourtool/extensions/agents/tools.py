@@ -288,7 +288,7 @@ def _read_text(path: str, request: FileRequest, context: ToolContext) -> str:
     data = context.workspace.read(path, limit=MAX_EDITABLE_BYTES)
     if (encoding := detect_encoding(data)) is None:
         raise ToolError(f"`{path}` is no text.")
-    text = encoding.decode(data)
+    text = encoding.show(data)
     if request.line is None and request.limit is None:
         return text
     lines, start = text.splitlines(keepends=True), (request.line or 1) - 1

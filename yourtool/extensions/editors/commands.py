@@ -24,6 +24,7 @@ from yourtool.agent.commands.base import (
     Section,
     SendPrompt,
     SettingChanged,
+    ShowAnswer,
     ShowChanges,
     ShowMessage,
     SlashCommand,
@@ -145,6 +146,9 @@ async def _play_result(
             | StartSession()
         ):
             yield Notice(level="info", text="\n".join(_describe(result, invocation)))
+        case ShowAnswer(pieces=pieces):
+            async with aclosing(pieces):
+                yield Notice(level="info", text="".join([each async for each in pieces]))
         case SettingChanged() | ShowMessage():
             pass
         case event:

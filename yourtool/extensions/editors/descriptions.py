@@ -2,6 +2,8 @@
 
 from typing import TypeAlias, assert_never
 
+from msgspec import UNSET
+
 from yourtool.events.branches import BranchSummarised, EntryAdded
 from yourtool.events.budgets import BudgetReached, BudgetWarned
 from yourtool.events.context import ContextCompacted
@@ -43,7 +45,7 @@ def describe(event: Described) -> str:
         case BranchSummarised(message_count=count):
             return f"A summary has {count:,} messages of the branch that was left."
         case EntryAdded(kind=kind, text=text):
-            return f"Added as {kind}: {text}"
+            return f"Added as {kind}: {text}" if event.data is UNSET else text
         case FilesRestored(kind=kind, paths=paths):
             return f"Files restored by {kind}: {', '.join(describe_paths(paths)) or 'none'}."
         case ProcessEnded(process_id=name, command=command, reason=reason):

@@ -240,7 +240,7 @@ def _describe(question: Confirmation) -> list[str]:
     if question.reason:
         lines.append(question.reason)
     if question.no_rule_reason:
-        lines.append(f"No rule for it: {question.no_rule_reason}")
+        lines.append(f"Asked each time: {question.no_rule_reason}")
     if preview is None and question.input:
         lines += [f"{name}: {_to_json(value)}" for name, value in question.input.items()]
     return [*map(escape_line, lines)]

@@ -102,7 +102,7 @@ class OpenSession:
             model = self._runtime.catalogue.get(event.model)
             return Situation(
                 workspace=session.workspace,
-                context_window=model.capabilities.max_context_tokens,
+                context_window=model.window or 0,
                 cost_usd=session.state.cost_usd,
             )
         if isinstance(event, SessionModelSelected | SessionEffortSelected):

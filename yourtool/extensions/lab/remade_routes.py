@@ -89,7 +89,7 @@ class RouteMaker:
         def find_status(model: str) -> ModelStatus:
             nonlocal smallest
             status = self._get_status(model, settings, inputs)
-            smallest = min(smallest, status.model.capabilities.max_context_tokens)
+            smallest = min(smallest, status.model.window or math.inf)
             return status
 
         situation = restore_situation(inputs, settings.snapshot, turn.text)

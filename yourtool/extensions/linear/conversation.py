@@ -24,6 +24,7 @@ from yourtool.agent.commands.base import (
     Report,
     SendPrompt,
     SettingChanged,
+    ShowAnswer,
     ShowChanges,
     ShowMessage,
     ShowSwap,
@@ -262,6 +263,8 @@ class Conversation:
                     self.speaker.say("Call", call.call)
                     for change in call.changes:
                         self.speaker.write(f"{change.name}\n{change.diff}".rstrip("\n"))
+            case ShowAnswer(pieces=pieces):
+                self.speaker.say("Answer", "".join([each async for each in pieces]))
             case CopyText(text=text) | EditPrompt(text=text):
                 self.speaker.say("Text", text)
             case SettingChanged(setting="mode"):

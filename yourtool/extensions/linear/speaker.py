@@ -107,7 +107,7 @@ class Speaker:
     def _show_card(self, card: ToolCard) -> bool:
         if card.status == "running" and card not in self._written:
             self._written[card] = 1
-            self.say("Tool", f"running {card.title}")
+            self.say("Tool", card.activity)
         if card.is_open:
             return False
         head, *body = card.build(WIDTH)

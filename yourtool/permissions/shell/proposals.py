@@ -139,10 +139,10 @@ def _to_line(spec: str) -> str:
 def _build_offer(command: PlainCommand, place: Place) -> _Offer:
     """Return the specs for a command: with `*`, and for this command only."""
     if (helper := find_helper(command.texts, place)) is not None:
-        return _Offer(note=f"{helper} lets git run other programs, so no rule covers it")
+        return _Offer(note=f"{helper} lets git run other programs")
     for name, _ in build_spec(command).variables:
         if loads_programs(name):
-            return _Offer(note=f"`{name}` can make programs run others, so no rule covers it")
+            return _Offer(note=f"`{name}` can make programs run others")
     prefix = _propose_prefix(command, place)
     exact, note = _propose_exact(command, place, is_known=bool(prefix))
     return _Offer(prefix or exact, exact, note)
@@ -188,7 +188,7 @@ def _propose_exact(command: PlainCommand, place: Place, *, is_known: bool) -> tu
     if not is_open and not is_known and find_obstacle(command, place) is not None:
         if name == "git":
             return "", describe_unoffered(command.texts)
-        return "", f"`{name}` runs other programs or code, so no rule covers it"
+        return "", f"`{name}` runs other programs or code"
     if name in ("[", "[["):
         return "", "no rule is about a test of the shell"
     if name == "cd":

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict, astuple
+from msgspec.structs import astuple
 
 from yourtool.models import Price, Rates
 from yourtool.paths import shipped_directory
 from yourtool.providers.catalogue.table_files import read_tables, table_error
 from yourtool.providers.prices import MAX_RATE, MIN_RATE, is_plausible_rate
 
+_RATES = tuple(sorted(Rates.__struct_fields__))
 _DIGEST_LENGTH = 16
 """Hexadecimal digits of a SHA-256, in names of tables and of their files."""
 
@@ -81,14 +82,9 @@ def read_prices(users_file: Path) -> tuple[dict[str, Price], str]:
     Raises:
         ConfigError: naming file, line and key.
     """
-    prices: dict[str, Price] = {}
-    versions: list[str] = []
-    for file in (shipped_directory("config") / "prices.toml", users_file):
-        own, version = read_price_file(file)
-        prices |= own
-        if own:
-            versions.append(version)
-    return prices, "+".join(dict.fromkeys(versions))
+    shipped, _ = read_price_file(shipped_directory("config") / "prices.toml")
+    own, version = read_price_file(users_file)
+    return {**shipped, **own}, version if own else ""
 
 
 def read_price_file(file: Path) -> tuple[dict[str, Price], str]:
@@ -129,8 +125,8 @@ def _amounts(row: Mapping[str, Any]) -> Iterator[tuple[str, Decimal]]:
 
 
 def _render_rates(rates: Rates) -> Iterator[str]:
-    for key, value in sorted(asdict(rates).items()):
-        if isinstance(value, Decimal):
+    for key in _RATES:
+        if (value := getattr(rates, key)) is not None:
             whole, _, fraction = f"{value:f}".partition(".")
             yield f"{key} = {whole}.{fraction.rstrip('0') or '0'}"
 

@@ -31,6 +31,17 @@ from yourtool.store.sqlite.partial_replies import remove_partial
 from yourtool.store.sqlite.row_codec import INSERT_MESSAGE, message_row, to_microseconds
 from yourtool.store.validation import require_valid_message
 
+_SELECT_LATER = """
+    SELECT 1 FROM messages WHERE session_id = :session AND id > :id AND id NOT IN (
+        SELECT coalesce(json_extract(payload_json, '$.message_id'), '') FROM events
+        WHERE session_id = :session AND id > :id
+          AND type IN ('llm.call_completed', 'llm.call_failed')
+          AND CASE WHEN json_valid(payload_json)
+              THEN json_extract(payload_json, '$.purpose') END IS NOT NULL
+    )
+"""
+"""Replies to silent calls are no part of the conversation; one can arrive before another reply."""
+
 
 def project(connection: Connection, fact: Fact, message: Message | None) -> None:
     """Update sessions, messages, the text index and tool calls for a new fact.
@@ -45,7 +56,8 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
     else:
         _touch(connection, fact)
     if message is not None:
-        require_valid_message(fact, message, _order_problems(connection, message))
+        order = () if is_silent(fact) else _order_problems(connection, message)
+        require_valid_message(fact, message, order)
         connection.execute(INSERT_MESSAGE, message_row(message))
         if not is_silent(fact):
             index_message(connection, message)
@@ -71,6 +83,8 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
             _set_copy_source(connection, fact, fact.parent_session_id)
         case SessionImported():
             _set_copy_source(connection, fact, None)
+        case LlmCallCompleted() | LlmCallFailed() if is_silent(fact):
+            pass  # its calls are not run, and another reply can be arriving
         case LlmCallCompleted():
             remove_partial(connection, fact.session_id)
             _insert_calls(connection, fact.message, fact.provider, fact.provider_tool_ids)
@@ -145,11 +159,17 @@ def _order_problems(connection: Connection, message: Message) -> Iterator[str]:
             "SELECT id FROM messages WHERE session_id = ? ORDER BY created_at DESC LIMIT 1",
             (message.session_id,),
         ).fetchone()
-        if last is not None and message.id < last[0]:
+        if last is not None and message.id < last[0] and _find_later(connection, message):
             yield f"`id` is `{message.id}`, before `{last[0]}`, which is already stored"
     for call_id in {call.id for call in message.tool_uses}:
         if connection.execute("SELECT 1 FROM tool_calls WHERE id = ?", (call_id,)).fetchone():
             yield f"T3: the call id `{call_id}` is already used by a stored call"
+
+
+def _find_later(connection: Connection, message: Message) -> bool:
+    """Whether a later message of the conversation is stored, and not only silent replies."""
+    found = connection.execute(_SELECT_LATER, {"session": message.session_id, "id": message.id})
+    return found.fetchone() is not None
 
 
 def _insert_calls(

@@ -269,10 +269,11 @@ async def _keep(
         status += _REACHABLE
         if served := await process.find_servers():
             status += f"; {served}"
-    printed = process.read().rstrip("\n") or "(no output yet)"
+    printed = process.read().rstrip("\n")
     return ToolOutput(
-        (TextBlock(f"{printed}\n[{status}]"),),
+        (TextBlock(f"{printed or '(no output yet)'}\n[{status}]"),),
         details={
+            "note_lines": 1 if printed else 2,
             "process": process.id,
             "sandbox": process.sandbox.value,
             "output_bytes": process.output.total_bytes,
@@ -366,15 +367,16 @@ def _build_output(args: Shell, process: RunningCommand, seconds: int, pause: Pau
             f" (at most {MAX_TIMEOUT_SECONDS}) if it needs longer, or `background` if it keeps"
             " running"
         )
-    printed = output.text(has_failed=code != 0).rstrip("\n") or "(no output)"
+    printed = output.text(has_failed=code != 0).rstrip("\n")
     return ToolOutput(
-        (TextBlock(f"{printed}\n[{status}]"),),
+        (TextBlock(f"{printed or '(no output)'}\n[{status}]"),),
         success=code == 0,
         details={
+            "note_lines": 1 if printed else 2,
             "exit_code": code,
             "sandbox": process.sandbox.value,
             "seconds": round(process.seconds, 3),
-            "timed_out": code is None,
+            "timed_out": code is None and pause is not Pause.NEEDS_INPUT,
             "output_bytes": output.total_bytes,
             "full_output": None if output.spill_path is None else str(output.spill_path),
         },

@@ -10,6 +10,7 @@ from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(
     __name__,
+    "notebooks",
     "patch_format",
     "patch_hunks",
     "text_edits",

@@ -9,7 +9,7 @@ from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.edits import text_edits
+from yourtool.tools.edits import notebooks, text_edits
 from yourtool.tools.edits.file_changes import (
     Edit,
     FileChange,
@@ -55,10 +55,9 @@ async def _preview_edit(args: EditFile, context: ToolContext) -> Preview:
 
 def _preview_change(args: EditFile, context: ToolContext) -> Preview:
     change = _compute_edit(args, context)
-    encoding = detect_encoding(change.before or b"")
-    if encoding is None or not change.before:
+    if change.encoding is None or not change.before:
         return change.preview(None, context.workspace.root)
-    old = to_lf(encoding.decode(change.before))
+    old = to_lf(change.encoding.decode(change.before))
 
     def build_input(text: str) -> dict[str, Any]:
         return {"path": args.path, "edits": [{"old": old, "new": text}]}
@@ -93,12 +92,17 @@ def _build_output(change: FileChange) -> ToolOutput:
 
 
 def _compute_write(args: WriteFile, context: ToolContext) -> FileChange:
-    before, encoding, text = read_current(args.path, context), Encoding(), args.content
-    if before and (found := detect_encoding(before)):
-        encoding, text = found, found.with_line_endings(text)
-        if found.decode(before).endswith("\n") and text and not text.endswith("\n"):
-            text += found.newline
-    return build_change(args.path, before, encode(args.path, encoding, text), context)
+    before, text = read_current(args.path, context), args.content
+    encoding = detect_encoding(before or b"")
+    if not before or encoding is None:
+        after = encode(args.path, Encoding(), notebooks.build_notebook(args.path, text, ""))
+        return build_change(args.path, before, after, encoding, context)
+    old = encoding.decode(before)
+    text = encoding.with_line_endings(notebooks.build_notebook(args.path, text, old))
+    if old.endswith("\n") and text and not text.endswith("\n"):
+        text += encoding.with_line_endings("\n")
+    after = encode(args.path, encoding, text, old)
+    return build_change(args.path, before, after, encoding, context)
 
 
 def _compute_edit(args: EditFile, context: ToolContext) -> FileChange:
@@ -108,8 +112,13 @@ def _compute_edit(args: EditFile, context: ToolContext) -> FileChange:
             raise ToolError(f"`{args.path}` was just created; read it with `read_file` first")
     require_read(args.path, context)
     encoding, text = decode(args.path, before)
-    edited = text_edits.apply_edits(args.path, text, args.edits, encoding, context.mask)
-    after = encode(args.path, encoding, edited.text)
+
+    def apply(text: str, encoding: Encoding) -> text_edits.EditedText:
+        return text_edits.apply_edits(args.path, text, args.edits, encoding, context.mask)
+
+    edited = notebooks.edit_text(args.path, text, encoding, apply)
+    after = encode(args.path, encoding, edited.text, text)
     if after == before:
         raise ToolError(f"the edits do not change `{args.path}`: make `new` differ from `old`")
-    return replace(build_change(args.path, before, after, context), remarks=edited.remarks)
+    change = build_change(args.path, before, after, encoding, context)
+    return replace(change, remarks=edited.remarks)

@@ -29,6 +29,8 @@ MAX_EDITABLE_BYTES = 16 * 2**20
 """Larger files must be changed with `shell`."""
 _MAX_EDITOR_BYTES = 1_000_000
 """Larger files are not opened in an editor."""
+_UNKNOWN = "\ufffd"
+"""What programs show for bytes that they cannot decode."""
 _MAX_RANGES = 10
 """Changed ranges of one file that a result names."""
 _MAX_SHORT_DIFF_LINES, _MAX_SHORT_DIFF_CHARACTERS = 40, 3_000
@@ -57,8 +59,12 @@ class FileChange(Struct, frozen=True):
     """None: the file is deleted."""
     remarks: tuple[str, ...] = ()
     """How the old texts of edits differ from the file, for the model."""
+    encoding: Encoding | None = None
+    """That of the old content; None: it is new, or not text."""
     mode: int | None = None
     """Permission bits of a new file; None: as the umask allows."""
+    links: str = ""
+    """A sentence about the hard links of the file, after it is written."""
     origin: "FileChange | None" = None
     """For a moved file, how the file at its old path is deleted."""
 
@@ -89,8 +95,17 @@ class FileChange(Struct, frozen=True):
         if self.origin is None and before == self.after:
             return f"`{self.real}` is unchanged: it had this content."
         moved = f"Moved `{self.origin.real}` to " if self.origin is not None else "Edited "
-        text = f"{moved}`{self.real}`{_format_ranges(before, self.after)}."
-        return " ".join((text, *self.remarks)) + (self._short_diff() if self.remarks else "")
+        ranges = _format_ranges(before, self.after)
+        text = f"{moved}`{self.real}`{ranges}{self._describe_encoding()}."
+        diff = self._short_diff() if self.remarks else ""
+        return " ".join(filter(None, (text, self.links, *self.remarks))) + diff
+
+    def _describe_encoding(self) -> str:
+        """Return the encoding of a file that is not UTF-8, or was not text."""
+        if self.encoding is None:
+            is_new = not self.before or self.origin is not None
+            return "" if is_new else "; it was not text, and is UTF-8 now"
+        return f"; it is still {self.encoding.name}" if self.encoding.name else ""
 
     def _short_diff(self) -> str:
         """Return the diff without its header, after a line break; empty if it is long."""
@@ -112,7 +127,8 @@ class FileChange(Struct, frozen=True):
 
     def _diff_body(self, around: int = 3) -> list[str]:
         """Return the hunks of the diff, with some lines around each."""
-        old, new = _diff_lines(self._original or b""), _diff_lines(self.after or b"")
+        encoding = self.encoding or detect_encoding(self._original or b"") or Encoding()
+        old, new = (_diff_lines(each or b"", encoding) for each in (self._original, self.after))
         return format_unified(("", ""), old, new, around)[2:]
 
     def preview(self, build_input: Callable[[str], dict[str, Any]] | None, root: Path) -> Preview:
@@ -126,7 +142,8 @@ class FileChange(Struct, frozen=True):
         """Return the new content for an editor; None if it is large, deleted or not plain text."""
         if build_input is None or self.after is None or len(self.after) > _MAX_EDITOR_BYTES:
             return None
-        if (encoding := detect_encoding(self.after)) is None:
+        encoding = Encoding() if self.before is None else self.encoding
+        if encoding is None or encoding.errors != "strict":
             return None
         text = encoding.decode(self.after)
         if text.count("\r\n") not in (0, text.count("\n")):
@@ -137,6 +154,8 @@ class FileChange(Struct, frozen=True):
 
 def _format_ranges(before: bytes, after: bytes) -> str:
     """Return which lines of the new content are changed, or how large it is."""
+    if before.lstrip().startswith(b"{") and b'"nbformat"' in before:
+        return ""  # the lines of a notebook that a model reads are others
     if not (hunks := find_hunks(before, after)):
         return f" ({len(after):,} bytes)"
     shown = ", ".join(
@@ -223,7 +242,7 @@ async def apply_changes(
 def _apply(
     compute: Callable[[], Sequence[FileChange]], context: ToolContext
 ) -> Sequence[FileChange]:
-    changes = compute()
+    changes = list(compute())
     if context.approved is not None and context.approved.guard != _build_guard(changes):
         raise ToolError(
             f"{_join_paths(changes)} changed after this edit was approved, so nothing was"
@@ -231,7 +250,7 @@ def _apply(
         )
     for number, change in enumerate(changes):
         try:
-            _write(change, context)
+            changes[number] = replace(change, links=_write(change, context))
         except ToolError as error:
             if len(changes) == 1:
                 raise
@@ -244,12 +263,15 @@ def _apply(
     return changes
 
 
-def _write(change: FileChange, context: ToolContext) -> None:
-    """Journal a change and make it; content that is there already is not written again."""
+def _write(change: FileChange, context: ToolContext) -> str:
+    """Journal a change and make it; content that is there already is not written again.
+
+    Returns a sentence about the hard links of the file.
+    """
     after = change.after
     if after is not None and change.before == after and change.origin is None:
         context.reads.record(change.real, _digest(after))
-        return
+        return ""
 
     def announce(found: Replacement) -> AbstractContextManager[object]:
         old = new = FileState(ABSENT_FILE)
@@ -259,12 +281,13 @@ def _write(change: FileChange, context: ToolContext) -> None:
             new = file_state(after, found.after_mode)
         return context.journal.changing(change.real, old, new, found.directories)
 
-    workspace, path, expected = context.workspace, change.path, change.expected
+    workspace, path, expected, links = context.workspace, change.path, change.expected, ""
     if after is None:
         workspace.delete(path, expected=expected, announce=announce)
     else:
-        workspace.write(path, after, expected=expected, announce=announce, mode=change.mode)
+        links = workspace.write(path, after, expected=expected, announce=announce, mode=change.mode)
     context.reads.record(change.real, _digest(after))
+    return links
 
 
 def _join_paths(changes: Sequence[FileChange]) -> str:
@@ -284,15 +307,23 @@ def require_read(path: str, context: ToolContext) -> None:
         )
 
 
-def build_change(path: str, before: bytes | None, after: bytes, context: ToolContext) -> FileChange:
+def build_change(
+    path: str,
+    before: bytes | None,
+    after: bytes,
+    encoding: Encoding | None,
+    context: ToolContext,
+) -> FileChange:
     """Return the change of a file by its path as the model wrote it."""
-    return FileChange(path, context.workspace.locate(path), before, after)
+    return FileChange(path, context.workspace.locate(path), before, after, encoding=encoding)
 
 
 def read_current(path: str, context: ToolContext) -> bytes | None:
     """Return the content, or None if the file is missing; it must be the content last read."""
     workspace = context.workspace
     workspace.check(path, writing=True)
+    if path.endswith("/"):
+        raise ToolError(f"`{path}` is the path of a directory; add the name of the file")
     exists = workspace.kind(path) is not None
     data = workspace.read(path, limit=MAX_EDITABLE_BYTES) if exists else None
     last = context.reads.last_digest(workspace.locate(path))
@@ -316,31 +347,53 @@ def decode(path: str, data: bytes) -> tuple[Encoding, str]:
     """
     if (encoding := detect_encoding(data)) is None:
         raise ToolError(
-            f"`{path}` is not UTF-8 or UTF-16 text, so editing would damage it;"
+            f"`{path}` is not text, so editing would damage it;"
             " use `shell`, or replace the whole file with `write_file`"
         )
     return encoding, encoding.decode(data)
 
 
-def encode(path: str, encoding: Encoding, text: str) -> bytes:
-    """Return the bytes of a text.
+def encode(path: str, encoding: Encoding, text: str, before: str = "") -> bytes:
+    """Return the bytes of a text that replaces another one.
 
     Raises:
-        ToolError: it contains unpaired surrogates.
+        ToolError: it has a character that cannot be written, or U+FFFD in place of one.
     """
+    is_less = encoding.errors != "strict" or _count_foreign(text) < _count_foreign(before)
+    if is_less and text.count(_UNKNOWN) > before.count(_UNKNOWN):
+        raise ToolError(
+            f"the new text for `{path}` has U+FFFD in place of characters of the file, so nothing"
+            " was written; read it with `read_file`, and change the other text with small edits"
+        )
     try:
+        if encoding.errors != "strict" and _count_strays(text) > _count_strays(before):
+            text.encode()  # raises the error for a character of the model
         return encoding.encode(text)
     except UnicodeEncodeError as error:
+        character = text[error.start]
+        if "\ud800" <= character <= "\udfff":
+            raise ToolError(
+                f"the new text for `{path}` contains an unpaired surrogate at offset {error.start};"
+                " repeat the call with complete characters"
+            ) from error
         raise ToolError(
-            f"the new text for `{path}` contains an unpaired surrogate at offset {error.start};"
-            " repeat the call with complete characters"
+            f"`{path}` is {encoding.name}, which has no `{character}` (U+{ord(character):04X}), so"
+            " nothing was written; use a character that it has, or convert the file to UTF-8 first"
+            " if the user agrees, with `iconv`"
         ) from error
 
 
-def _diff_lines(data: bytes) -> list[str]:
-    encoding = detect_encoding(data)
-    text = encoding.decode(data) if encoding else data.decode("utf-8", "replace")
-    lines = text.replace("\r\n", "\n").split("\n")
+def _count_foreign(text: str) -> int:
+    """Return the number of characters that are neither ASCII nor U+FFFD."""
+    return len(text) - len(text.encode("ascii", "ignore")) - text.count(_UNKNOWN)
+
+
+def _count_strays(text: str) -> int:
+    return len(text) - len(text.encode("utf-8", "ignore").decode())
+
+
+def _diff_lines(data: bytes, encoding: Encoding) -> list[str]:
+    lines = encoding.show(data).replace("\r\n", "\n").split("\n")
     if lines[-1] == "":
         return lines[:-1]
     return [*lines[:-1], lines[-1] + "\n\\ No newline at end of file"]

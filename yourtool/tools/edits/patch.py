@@ -14,7 +14,7 @@ from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.edits import patch_format, patch_hunks
+from yourtool.tools.edits import notebooks, patch_format, patch_hunks, text_edits
 from yourtool.tools.edits.file_changes import (
     MAX_EDITABLE_BYTES,
     FileChange,
@@ -158,7 +158,7 @@ class _PatchedFiles:
                 f" {added.line} of the patch)"
             )
         content = encode(added.path, Encoding(), added.content)
-        self._changes[change.real] = replace(change, after=content)
+        self._changes[change.real] = replace(change, after=content, encoding=Encoding())
 
     def delete(self, deleted: "patch_format.DeletedFile") -> None:
         """Delete a file."""
@@ -170,13 +170,18 @@ class _PatchedFiles:
         """Change the lines of a file, or its path."""
         change = self._open_existing(updated.path, updated.line)
         path, before = updated.path, change.after or b""
-        after, remarks = before, change.remarks
+        after, remarks, encoding = before, change.remarks, change.encoding
         if updated.hunks:
             encoding, text = decode(path, before)
-            edited = patch_hunks.apply_hunks(
-                path, text, updated.hunks, encoding, self._context.mask
-            )
-            after, remarks = encode(path, encoding, edited.text), (*remarks, *edited.remarks)
+            hunks, mask = updated.hunks, self._context.mask
+
+            def apply(text: str, encoding: Encoding) -> text_edits.EditedText:
+                return patch_hunks.apply_hunks(path, text, hunks, encoding, mask)
+
+            edited = notebooks.edit_text(path, text, encoding, apply)
+            after = encode(path, encoding, edited.text, text)
+            remarks = (*remarks, *edited.remarks)
+        change = replace(change, encoding=encoding)
         if updated.target:
             self._move(change, after, remarks, updated)
         elif after == before:
@@ -205,7 +210,12 @@ class _PatchedFiles:
         origin = replace(change, after=None)
         mode = self._context.workspace.permissions(updated.path)
         self._changes[target.real] = replace(
-            target, after=after, remarks=remarks, mode=mode, origin=origin
+            target,
+            after=after,
+            remarks=remarks,
+            encoding=change.encoding,
+            mode=mode,
+            origin=origin,
         )
         self._changes[origin.real] = origin
         self._moved |= {target.real, origin.real}

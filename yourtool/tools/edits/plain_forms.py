@@ -16,7 +16,9 @@ _FORMS = {
     "\u202f\u205f\u3000",
 }
 _PLAIN = {form: plain for plain, forms in _FORMS.items() for form in forms}
-_ANY = re.compile(f"[{''.join(_PLAIN)}]")
+_STRAY = re.compile("[\udc80-\udcff]")
+"""A byte that is not UTF-8, for which a model reads U+FFFD; see `Encoding.errors`."""
+_ANY = re.compile(f"[{''.join(_PLAIN)}]|{_STRAY.pattern}")
 _TOKEN = re.compile(r"\w+|[^\S\n]+|.", re.DOTALL)
 _MAX_PAIRS = 40_000
 """Pairs of items that a comparison considers; more are compared at both ends only."""
@@ -39,7 +41,7 @@ def to_plain(text: str) -> str:
     for form, plain in _PLAIN.items():  # much faster than `translate` in a long text
         if form in text:
             text = text.replace(form, plain)
-    return text
+    return _STRAY.sub("\ufffd", text)
 
 
 def carry_characters(found: str, old: str, new: str) -> str:

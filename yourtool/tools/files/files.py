@@ -9,14 +9,16 @@ from msgspec import Meta, Struct
 
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
+from yourtool.foundation.amounts import format_count
 from yourtool.foundation.masking import Mask
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.requests.media_parts import format_mib
-from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
+from yourtool.tools.base import Args, ToolContext, ToolOutput, build_reading, tool
+from yourtool.tools.edits import notebooks
 from yourtool.tools.edits.file_changes import MAX_EDITABLE_BYTES
 from yourtool.tools.files import line_ranges
-from yourtool.tools.workspace.encoding import detect_encoding, to_lf
+from yourtool.tools.workspace.encoding import Encoding, detect_encoding, to_lf
 from yourtool.tools.workspace.path_resolution import printable_name
 from yourtool.tools.workspace.replacing import digest
 from yourtool.tools.workspace.workspace import DirectoryEntry
@@ -57,7 +59,7 @@ class _FileText(Struct, frozen=True):
 
 
 @tool(SideEffects.READ)
-async def read_file(args: ReadFile, context: ToolContext) -> str | ToolOutput:
+async def read_file(args: ReadFile, context: ToolContext) -> ToolOutput:
     """Read a text file with numbered lines (number, tab, text), or view an image.
 
     Of a long file you get a part, and how to continue.
@@ -70,11 +72,11 @@ async def read_file(args: ReadFile, context: ToolContext) -> str | ToolOutput:
 
 
 @tool(SideEffects.READ)
-async def list_dir(args: ListDir, context: ToolContext) -> str:
+async def list_dir(args: ListDir, context: ToolContext) -> ToolOutput:
     """List a directory: directories with a trailing slash, files with their size in bytes."""
     entries = await context.run_in_thread(context.workspace.entries, args.path)
     if not entries:
-        return f"`{args.path}` is an empty directory."
+        return build_reading(f"`{args.path}` is an empty directory.", "empty")
     ordered = sorted(entries, key=lambda entry: (entry.kind != "directory", entry.name))
     lines = [_format_entry(entry) for entry in ordered[:_MAX_ENTRIES]]
     if len(ordered) > _MAX_ENTRIES:
@@ -82,7 +84,8 @@ async def list_dir(args: ListDir, context: ToolContext) -> str:
             f"[{len(ordered):,} entries; the first {_MAX_ENTRIES:,} are shown; use `glob` to find"
             " more]"
         )
-    return "\n".join(lines)
+    amount = format_count(len(ordered), "entry", "entries")
+    return build_reading("\n".join(lines), amount, len(ordered) > _MAX_ENTRIES)
 
 
 def _format_entry(entry: DirectoryEntry) -> str:
@@ -98,7 +101,7 @@ def _format_entry(entry: DirectoryEntry) -> str:
             return f"{name}\t({kind})"
 
 
-def _read(args: ReadFile, context: ToolContext, unsaved: str | None) -> str | ToolOutput:
+def _read(args: ReadFile, context: ToolContext, unsaved: str | None) -> ToolOutput:
     wanted = (
         line_ranges.parse_ranges(args.ranges)
         if args.ranges
@@ -130,11 +133,18 @@ def _read_whole(path: str, data: bytes, unsaved: str | None) -> _FileText:
         text = data.decode("utf-8", "replace")
         notes.append("not valid UTF-8: invalid bytes are shown as \ufffd")
     else:
-        text = encoding.decode(data)
-        if encoding.codec != "utf-8":
-            notes.append(f"encoded as {encoding.codec.upper()}")
-        if encoding.newline == "\r\n":
-            notes.append("with CRLF line endings")
+        text = encoding.show(data)
+        if encoding.name:
+            notes.append(f"{'read' if encoding.guess else 'encoded'} as {encoding.name}")
+        if encoding.errors != "strict":
+            notes.append("not valid UTF-8: invalid bytes are shown as \ufffd, and edits keep them")
+        if encoding.newline != "\n":
+            ending = "CR" if encoding.newline == "\r" else "CRLF"
+            notes.append(f"with {ending} line endings")
+        is_notebook = path.endswith(".ipynb")
+        if is_notebook and (notebook := notebooks.open_notebook(path, text)) is not None:
+            text = notebook.text
+            notes.append(notebook.note)
         if unsaved is not None and to_lf(unsaved) != to_lf(text):
             text = unsaved
             notes.append(
@@ -154,23 +164,27 @@ def _read_part(path: str, file: BinaryIO, context: ToolContext) -> _FileText:
     start = file.read(_SNIFF_BYTES)
     if b"\0" in start:
         raise _binary_file_error(path, None)
+    encoding = detect_encoding(start[: start.rfind(b"\n") + 1]) or Encoding()
     file.seek(0)
     pieces = _iter_pieces(file, context.mask, context.cancelled)
-    return _FileText(_LargeText(pieces), None, ("too large for `edit_file`",))
+    notes = (f"read as {encoding.name}",) if encoding.name else ()
+    large = _LargeText(pieces, encoding.codec)
+    return _FileText(large, None, ("too large for `edit_file`", *notes))
 
 
 class _LargeText:
     """The numbered lines of a file that is too large for memory."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    def __init__(self, pieces: Iterator[bytes], codec: str) -> None:
         self._pieces = pieces
+        self._codec = codec
         self.total = 0
         """Number of lines that were read to their end."""
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         """Yield pieces of lines; each piece of a very long line has its number."""
         for piece in self._pieces:
-            yield self.total + 1, piece.decode("utf-8", "replace").rstrip("\r\n")
+            yield self.total + 1, piece.decode(self._codec, "replace").rstrip("\r\n")
             self.total += piece.endswith(b"\n")
 
 
@@ -191,9 +205,9 @@ def _iter_pieces(file: BinaryIO, mask: Mask, cancelled: threading.Event) -> Iter
 
 def _format_text(
     args: ReadFile, text: _FileText, wanted: "Sequence[line_ranges.LineRange]", mask: Mask
-) -> str:
+) -> ToolOutput:
     if text.total == 0:
-        return f"`{args.path}` is empty."
+        return build_reading(f"`{args.path}` is empty.", "empty")
     most = MAX_LINES if args.ranges else args.limit
     shown, runs, size, footer = list[str](), list[line_ranges.LineRange](), 0, ""
     for count, (number, line) in enumerate(line_ranges.select_lines(text.lines, wanted)):
@@ -210,11 +224,17 @@ def _format_text(
         shown.append(f"{number:>6}\t{shown_line}")
     if not shown:
         total = text.lines.total if isinstance(text.lines, _LargeText) else text.total
-        return f"`{args.path}` has {total:,} lines; use an `offset` below {wanted[0].first}."
+        problem = f"`{args.path}` has {total:,} lines; use an `offset` below {wanted[0].first}."
+        return build_reading(problem, "0 lines")
     of = "" if text.total is None else f" of {text.total:,}"
     lines = ", ".join(f"{run.first}–{run.last}" for run in runs)
     header = "; ".join((f"`{args.path}`, lines {lines}{of}", *text.notes))
-    return "\n".join((header, *shown, *([footer] if footer else [])))
+    is_whole = runs == [line_ranges.LineRange(1, text.total or 0)]
+    return build_reading(
+        "\n".join((header, *shown, *([footer] if footer else []))),
+        format_count(runs[0].last, "line") if is_whole else f"lines {lines}{of}",
+        bool(footer),
+    )
 
 
 def _build_footer(args: ReadFile, wanted: "Sequence[line_ranges.LineRange]", number: int) -> str:

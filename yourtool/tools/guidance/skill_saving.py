@@ -50,7 +50,7 @@ def build_save_skill(check: Callable[[str, str], None]) -> StructTool:
         check(args.name, text)
         if read_current(args.path, context) is not None:
             raise ToolError(f"`{args.path}` exists; a skill is only created, never replaced")
-        change = build_change(args.path, None, text.encode(), context)
+        change = build_change(args.path, None, text.encode(), None, context)
         if change.real != args.path:
             raise ToolError(f"`{FOLDER}` leads to another place, so no skill is saved there")
         return change

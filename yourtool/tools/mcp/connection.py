@@ -8,6 +8,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -24,13 +25,14 @@ from pydantic import BaseModel, ValidationError
 from yourtool import __version__
 from yourtool.foundation.decompression import ACCEPTED
 from yourtool.foundation.text import printable
+from yourtool.tools.mcp.answer_repairs import AnswerRepairs
 from yourtool.tools.mcp.login_addresses import LoginAddresses, RefusedAddressError
 from yourtool.tools.mcp.questions import Answer, ask_address, ask_form
 from yourtool.tools.mcp.responses import limit_response
 from yourtool.tools.mcp.transport import StdioTransport
 from yourtool.tools.mcp.unread_answers import UnreadAnswers
 from yourtool.tools.servers.calls import ASKING_SECONDS, ForeignResult, ServerConnectionError
-from yourtool.tools.servers.client import CallRequest, Owner
+from yourtool.tools.servers.client import CallRequest, Owner, ToolList
 from yourtool.tools.servers.offers import MAX_OFFERS, Offers, build_prompt, build_resource
 from yourtool.tools.servers.projection import MAX_TOOLS, ForeignTool
 
@@ -127,18 +129,20 @@ async def serve_url(
 async def _serve(wire: _Wire, owner: Owner) -> None:
     deadline = anyio.current_time() + owner.connect_seconds
     calls, unread = list[_Call](), UnreadAnswers(wire.ended.set)
+    repairs = AnswerRepairs()
     try:
         with anyio.CancelScope(deadline=deadline) as scope:
             async with Client(
-                unread.limit(wire.streams),
+                repairs.wrap(unread.limit(wire.streams)),
                 client_info=mcp_types.Implementation(name="yourtool", version=__version__),
                 message_handler=_build_handler(changed := asyncio.Event()),
                 elicitation_callback=_build_elicitation(owner, calls),
                 cache=None,
             ) as client:
-                await _list_tools(client, owner)
+                list_tools = partial(_list_tools, client, owner, repairs)
+                await list_tools()
                 scope.deadline = math.inf
-                await _serve_calls(client, owner, (wire.ended, changed), calls)
+                await _serve_calls(client, owner, (wire.ended, changed), calls, list_tools)
     except Exception as error:
         raise _explain(error, unread.problem) from error
     finally:
@@ -154,6 +158,7 @@ async def _serve_calls(
     owner: Owner,
     events: tuple[anyio.Event, asyncio.Event],
     calls: list[_Call],
+    list_tools: Callable[[], Awaitable[None]],
 ) -> None:
     """Send the calls of the owner, several at a time, until it asks to close."""
     ended, changed = events
@@ -168,7 +173,7 @@ async def _serve_calls(
                 await _list_offers(client, owner)
                 await changed.wait()
                 changed.clear()
-                await _list_tools(client, owner)
+                await list_tools()
                 await anyio.sleep(_LIST_SECONDS)
 
         group.start_soon(watch_end)
@@ -220,7 +225,7 @@ def _dump(found: BaseModel) -> dict[str, Any]:
     return found.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-async def _list_tools(client: Client, owner: Owner) -> None:
+async def _list_tools(client: Client, owner: Owner, repairs: AnswerRepairs) -> None:
     """Pass on the tools of the server; a server without tools has an empty list."""
     tools = list[ForeignTool]()
     cursor: str | None = None
@@ -230,7 +235,8 @@ async def _list_tools(client: Client, owner: Owner) -> None:
             tools += map(_describe, page.tools)
             if (cursor := page.next_cursor) is None or len(tools) >= MAX_TOOLS:
                 break
-    await owner.show_tools(tuple(tools[:MAX_TOOLS]), client.instructions or "")
+    found, instructions = tuple(tools[:MAX_TOOLS]), client.instructions or ""
+    await owner.show_tools(ToolList(found, instructions, repairs.take_dropped()))
 
 
 def _describe(tool: mcp_types.Tool) -> ForeignTool:

@@ -5,6 +5,7 @@ and other threads run meanwhile, so a search needs no process that can be killed
 pieces of a file.
 """
 
+import codecs
 import os
 import stat
 import threading
@@ -18,6 +19,7 @@ from yourtool.errors import ToolError
 from yourtool.foundation.masking import Mask
 from yourtool.foundation.patterns import LinePattern, compile_line_pattern
 from yourtool.tools.workspace.directory_walk import Folder
+from yourtool.tools.workspace.encoding import Encoding, detect_encoding
 
 SNIPPET = 300
 """Maximum characters of a quoted line."""
@@ -209,7 +211,7 @@ class FileMatcher:
             data = None if status.st_size > MAX_FILE_BYTES else _read_text(descriptor)
         finally:
             os.close(descriptor)
-        return data and _to_plain_lines(data)
+        return _to_plain_lines(data) if data else data
 
     def _is_excluded(self, status: os.stat_result) -> bool:
         return (status.st_dev, status.st_ino) in self._start.excluded
@@ -231,7 +233,8 @@ def _compile(pattern: SearchPattern) -> LinePattern:
 def _read_text(descriptor: int) -> bytes | None:
     """Return the content of a file; None if it is binary or has become too large."""
     data = os.read(descriptor, _CHUNK_BYTES)
-    if b"\0" in data[:_SNIFF_BYTES]:
+    head = data[:_SNIFF_BYTES]
+    if b"\0" in head and detect_encoding(head) is None:
         return None
     if len(data) < _CHUNK_BYTES:
         return data
@@ -245,9 +248,15 @@ def _read_text(descriptor: int) -> bytes | None:
 
 def _to_plain_lines(data: bytes) -> bytes:
     """Return bytes that are valid UTF-8, with LF line endings."""
-    if not data.isascii():
+    if not data.isascii() or b"\0" in data[:_SNIFF_BYTES]:
         try:
             data.decode()
+            is_utf8 = b"\0" not in data[:_SNIFF_BYTES]
         except UnicodeDecodeError:
-            data = data.decode("utf-8", "replace").encode()
-    return data.replace(b"\r\n", b"\n") if b"\r" in data else data
+            is_utf8 = False
+        if not is_utf8:
+            data = (detect_encoding(data) or Encoding()).show(data).encode()
+        data = data.removeprefix(codecs.BOM_UTF8)
+    if b"\r" not in data:
+        return data
+    return data.replace(b"\r\n", b"\n") if b"\n" in data else data.replace(b"\r", b"\n")

@@ -17,8 +17,9 @@ from msgspec import Meta, Struct
 
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.foundation.amounts import format_count
 from yourtool.permissions import credential_search
-from yourtool.tools.base import Args, ToolContext, tool
+from yourtool.tools.base import Args, ToolContext, ToolOutput, build_reading, tool
 from yourtool.tools.search import file_matcher, grep_result
 from yourtool.tools.search.name_filter import NameFilter
 from yourtool.tools.workspace.directory_walk import Folder, Tree, open_tree, sort_newest_first
@@ -69,13 +70,13 @@ class Grep(Args, frozen=True):
 
 
 @tool(SideEffects.READ)
-async def glob(args: Glob, context: ToolContext) -> str:
+async def glob(args: Glob, context: ToolContext) -> ToolOutput:
     """Find files by name; files ignored by `.gitignore` are skipped."""
     return await context.run_in_thread(_glob, args, context)
 
 
 @tool(SideEffects.READ)
-async def grep(args: Grep, context: ToolContext) -> str:
+async def grep(args: Grep, context: ToolContext) -> ToolOutput:
     """Search files line by line; returns `path:line: text` and the number of matches.
 
     Skips files that are binary, large or ignored by `.gitignore`, and those that may contain
@@ -84,7 +85,7 @@ async def grep(args: Grep, context: ToolContext) -> str:
     return await search(args, context, seconds=TIMEOUT_SECONDS)
 
 
-async def search(args: Grep, context: ToolContext, *, seconds: float) -> str:
+async def search(args: Grep, context: ToolContext, *, seconds: float) -> ToolOutput:
     """Run `grep` with a timeout; matches found by then are returned.
 
     Raises:
@@ -108,7 +109,10 @@ async def search(args: Grep, context: ToolContext, *, seconds: float) -> str:
         raise ToolError(
             f"the search was {stopped}; {grep_result.NARROWING_HINT}", ToolFailure.TIMEOUT
         )
-    return grep_run.result.format(args.pattern, args.path, stopped)
+    result = grep_run.result
+    amount = format_count(result.matches, "match", "matches")
+    text = result.format(args.pattern, args.path, stopped)
+    return build_reading(text, amount, note_lines=result.matches > 0)
 
 
 class _FileBlock(Struct, frozen=True):
@@ -264,7 +268,7 @@ def _blocks(base: str, folders: Iterable[Folder]) -> Iterator[_FileBlock]:
         yield _FileBlock(base, block)
 
 
-def _glob(args: Glob, context: ToolContext) -> str:
+def _glob(args: Glob, context: ToolContext) -> ToolOutput:
     name_filter = NameFilter(args.pattern)
     found = list[str]()
     with open_tree(context.workspace, args.path, context.cancelled) as tree:
@@ -283,8 +287,8 @@ def _glob(args: Glob, context: ToolContext) -> str:
             f"No file matches `{args.pattern}` in `{args.path}`. Files ignored by `.gitignore` are"
             " skipped; list their directory with `list_dir`."
         )
-        return "\n".join((none, *notes))
+        return build_reading("\n".join((none, *notes)), "0 files", len(notes))
     lines = [printable_name(path) for path in found[: args.limit]]
     if len(found) > args.limit:
-        lines.append(f"[{len(found):,} files match; the first {args.limit:,} are shown]")
-    return "\n".join(lines + notes)
+        notes.insert(0, f"[{len(found):,} files match; the first {args.limit:,} are shown]")
+    return build_reading("\n".join(lines + notes), format_count(len(found), "file"), len(notes))

@@ -54,11 +54,20 @@ class CallRequest:
             self.result.set_exception(CallFailedError(reason, may_have_run=may_have_run))
 
 
+class ToolList(Struct, frozen=True):
+    """The tools of a server."""
+
+    tools: tuple[ForeignTool, ...]
+    instructions: str = ""
+    dropped: tuple[str, ...] = ()
+    """Why tools that are not valid were left out, each with its name."""
+
+
 class Owner(Struct, frozen=True):
     """What a connection reports and obeys."""
 
-    show_tools: Callable[[tuple[ForeignTool, ...], str], Awaitable[None]]
-    """Gets the tools and the instructions of the server, whenever they change."""
+    show_tools: Callable[[ToolList], Awaitable[None]]
+    """Gets the tools of the server, whenever they change."""
     show_offers: Callable[[Offers], None]
     """Gets its prompts and resources, whenever they change."""
     name: str

@@ -34,6 +34,7 @@ from yourtool.tools.servers.client import (
     Client,
     Owner,
     RequestMethod,
+    ToolList,
     load_client,
 )
 from yourtool.tools.servers.logins import Logins
@@ -96,7 +97,7 @@ class ToolServer:
         """Whether it is a program that starts in the sandbox."""
         self.tools: tuple[ProjectedTool, ...] = ()
         """All of its tools that are switched on."""
-        self._listed: tuple[ForeignTool, ...] = ()
+        self._listed, self._dropped = tuple[ForeignTool, ...](), tuple[str, ...]()
         self._offers = Offers()
         self.part = part
         self._around = around
@@ -147,6 +148,8 @@ class ToolServer:
         match self.state:
             case ServerState.CONNECTED if self.difference:
                 return f"{start} changed its tools; `/mcp` shows the change and accepts it."
+            case ServerState.CONNECTED if self._dropped:
+                return f"{start} has tools that are not valid: {'; '.join(self._dropped[:5])}."
             case ServerState.FAILED:
                 return f"{start} {self.reason}. It is tried again; `/mcp` shows its state."
             case ServerState.NEEDS_LOGIN:
@@ -349,9 +352,9 @@ class ToolServer:
         environment |= own
         return ShellCommand((program, *arguments), around.workspace, environment, is_lasting=True)
 
-    async def _take_tools(self, tools: tuple[ForeignTool, ...], instructions: str) -> None:
+    async def _take_tools(self, listed: ToolList) -> None:
         """Use the tools of the server if they are the accepted ones, or the first ones."""
-        tools = _drop_repeated(tools)
+        tools = _drop_repeated(listed.tools)
         texts = {each.name: each.text for each in tools}
         acceptance, settings = self._around.acceptance, self.settings
         accepted = (await asyncio.to_thread(acceptance.find, settings)).tools
@@ -360,7 +363,7 @@ class ToolServer:
             accepted = texts
         is_known = all(accepted.get(name) == text for name, text in texts.items())
         self.difference = "" if is_known else describe_difference(accepted, texts)
-        self._listed, self.instructions = tools, instructions
+        self._listed, self.instructions, self._dropped = tools, listed.instructions, listed.dropped
         self.tools = await asyncio.to_thread(project_tools, settings, self.part, tools)
         self.state, self.reason, self._failures = ServerState.CONNECTED, "", 0
         self._settled.set()

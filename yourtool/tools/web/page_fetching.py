@@ -14,11 +14,12 @@ import httpx2
 from msgspec import Struct
 
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.foundation.amounts import format_size
 from yourtool.foundation.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.foundation.public_addresses import Address, find_addresses
 from yourtool.permissions.hosts import host_subject
 from yourtool.providers.transports import certificates
-from yourtool.tools.base import ToolContext
+from yourtool.tools.base import ToolContext, ToolOutput, build_reading
 from yourtool.tools.web.charsets import decode_text
 from yourtool.tools.web.html import html_to_markdown
 
@@ -200,7 +201,7 @@ async def _read_page(url: httpx2.URL, response: httpx2.Response) -> Page:
     )
 
 
-def format_page(page: Page, context: ToolContext) -> str:
+def format_page(page: Page, context: ToolContext) -> ToolOutput:
     """Return the result of the tool; a long text is written to a file."""
     text, is_converted = decode_text(page.data, page.charset), True
     if page.is_truncated:
@@ -216,14 +217,17 @@ def format_page(page: Page, context: ToolContext) -> str:
         header += "; plain text, because the HTML could not be converted to Markdown"
     if is_cut:
         header += f"; truncated to the first {MAX_TEXT_LENGTH:,} characters of text"
+    amount = format_size(len(page.data))
     if len(text) <= MAX_RESULT_LENGTH:
-        return f"{header}\n\n{text}"
+        return build_reading(f"{header}\n\n{text}", amount)
     path = context.spill / f"page-{secrets.token_hex(8)}.txt"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
-    return (
+    return build_reading(
         f"{header}\n\n{text[:MAX_RESULT_LENGTH]}\n"
         f"[{len(text) - MAX_RESULT_LENGTH:,} more characters; read the full text in ranges with"
-        f" `read_file` from `{path}`]"
+        f" `read_file` from `{path}`]",
+        amount,
+        note_lines=1,
     )

@@ -17,7 +17,7 @@ from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.foundation.masking import Mask
 from yourtool.foundation.public_addresses import Address, is_public
-from yourtool.tools.base import Args, StructTool, ToolContext, tool
+from yourtool.tools.base import Args, StructTool, ToolContext, ToolOutput, tool
 from yourtool.tools.web import page_fetching
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def build_fetch_url(
         preview=preview,
         host=lambda args: page_fetching.url_subject(page_fetching.parse_url(args.url)),
     )
-    async def fetch_url(args: FetchUrl, context: ToolContext) -> str:
+    async def fetch_url(args: FetchUrl, context: ToolContext) -> ToolOutput:
         """Fetch a page from the public web; HTML is converted to Markdown."""
         url = page_fetching.parse_url(args.url)
         if context.approved is not None and context.approved != await preview(args, context):

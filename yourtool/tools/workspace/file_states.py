@@ -15,7 +15,10 @@ from yourtool.tools.workspace.replacing import (
     OpenParent,
     copy_attributes,
     digest,
+    is_of_another_owner,
     new_temporary_name,
+    overwrite_at,
+    replace_or_overwrite,
     sync_directory,
 )
 from yourtool.tools.workspace.workspace import Workspace
@@ -82,7 +85,9 @@ def restore_file(workspace: Workspace, item: FileRestore, content: bytes | None)
     try:
         with workspace.open_parent(item.path, create=creates) as parent:
             if parent is not None and not _is_in_state(parent, item):
-                if creates:
+                if creates and _needs_overwriting(workspace, parent, item):
+                    _overwrite(parent, item, content or b"")
+                elif creates:
                     _replace(parent, item, content or b"")
                 else:
                     os.unlink(parent.name, dir_fd=parent.descriptor)
@@ -147,6 +152,26 @@ def _read_state(parent: OpenParent, limit: int) -> FileState:
     return FileState(FileImage("file", hashed, mode, size), content)
 
 
+def _needs_overwriting(workspace: Workspace, parent: OpenParent, item: FileRestore) -> bool:
+    """Whether another file in its place would lose its names or its owner, or is not possible."""
+    name, at = parent.name, parent.descriptor
+    if (item.before.kind, item.after.kind) != ("file", "file"):
+        return False
+    status = os.stat(name, dir_fd=at, follow_symlinks=False)
+    return (
+        bool(workspace.find_linked_names(status))
+        or is_of_another_owner(at, name)
+        or not os.access(".", os.W_OK, dir_fd=at)
+    )
+
+
+def _overwrite(parent: OpenParent, item: FileRestore, content: bytes) -> None:
+    _require_state(item.path, _read_state(parent, 0).image, item.before)
+    overwrite_at(parent.descriptor, parent.name, content)
+    if item.before.mode != item.after.mode:
+        os.chmod(parent.name, item.after.mode, dir_fd=parent.descriptor)
+
+
 def _replace(parent: OpenParent, item: FileRestore, content: bytes) -> None:
     at, temporary = parent.descriptor, new_temporary_name()
     try:
@@ -163,7 +188,8 @@ def _replace(parent: OpenParent, item: FileRestore, content: bytes) -> None:
                 os.fchmod(created, item.after.mode)
                 os.fsync(created)
         _require_state(item.path, _read_state(parent, 0).image, item.before)
-        os.replace(temporary, parent.name, src_dir_fd=at, dst_dir_fd=at)
+        exists = (item.before.kind, item.after.kind) == ("file", "file")
+        replace_or_overwrite(temporary, at, parent.name, content, exists=exists)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=at)

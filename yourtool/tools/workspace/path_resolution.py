@@ -132,6 +132,24 @@ def outside_error(path: str, root: Path, problem: str) -> ToolError:
     )
 
 
+def gone_error(path: Path, problem: str) -> ToolError:
+    """Return the error for a root that is not where it was."""
+    return ToolError(
+        f"the directory `{path}`, which was opened at the start, {problem}. Tell the user to put it"
+        " back, or to start `yourtool` again in the directory that they want to work in."
+    )
+
+
+def own_place_error(path: str) -> ToolError:
+    """Return the error for a path in a directory of the program."""
+    return ToolError(
+        f"`{path}` is in a directory of `yourtool` itself, with API keys, permissions, settings and"
+        " sessions. Tools cannot read or change it, and no rule can allow it: continue without it,"
+        " or ask the user.",
+        ToolFailure.PERMISSION_DENIED,
+    )
+
+
 def file_kind(mode: int) -> str:
     """Return the name of a file type."""
     return next((name for test, name in _KINDS if test(mode)), "device")

@@ -8,24 +8,27 @@ import asyncio
 import os
 import stat
 import weakref
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
 
-from yourtool.errors import ToolError, ToolFailure
+from yourtool.errors import ToolError
 from yourtool.foundation.files import expand_home
 from yourtool.permissions.credential_files import find_linked_files, is_credential_file
 from yourtool.permissions.own_directories import Identity, OwnDirectories, OwnFiles, identity
+from yourtool.tools.workspace import hard_links
 from yourtool.tools.workspace.directory_opening import DirectoryOpener, system_opener
 from yourtool.tools.workspace.path_resolution import (
     ResolvedPath,
     Root,
     file_kind,
+    gone_error,
     missing_path_message,
     outside_error,
+    own_place_error,
     translate_os_errors,
     walk,
 )
@@ -93,7 +96,7 @@ class Workspace:
         root = self._roots[0]
         if not root.is_in_place():
             problem = "was deleted" if root.is_deleted() else "is not at this path any more"
-            raise _gone_error(root.path, problem)
+            raise gone_error(root.path, problem)
         return root.descriptor
 
     def check(self, path: str, *, writing: bool = False) -> None:
@@ -102,7 +105,7 @@ class Workspace:
         Raises:
             ToolError: it is outside (`permission_denied`) or not a valid path.
         """
-        with self._resolve(path, writing=writing):
+        with self.resolve(path, writing=writing):
             pass
 
     def examine(self, path: str, *, writing: bool) -> tuple[str, bool]:
@@ -111,12 +114,12 @@ class Workspace:
         Raises:
             ToolError: as for `check`.
         """
-        with self._resolve(path, writing=writing) as place:
+        with self.resolve(path, writing=writing) as place:
             return self._real_path(place), self._is_credential_file(path, place)
 
     def locate(self, path: str) -> str:
         """Return the real path: relative to the root, or absolute if in a read-only root."""
-        with self._resolve(path) as place:
+        with self.resolve(path) as place:
             return self._real_path(place)
 
     def _real_path(self, place: ResolvedPath) -> str:
@@ -126,7 +129,7 @@ class Workspace:
 
     def kind(self, path: str) -> str | None:
         """Return the `DirectoryEntry.kind` of `path`; None if it does not exist."""
-        with self._resolve(path) as place:
+        with self.resolve(path) as place:
             return None if place.mode is None else file_kind(place.mode)
 
     def is_credential_file(self, path: str) -> bool:
@@ -135,7 +138,7 @@ class Workspace:
         Raises:
             ToolError: as for `check`.
         """
-        with self._resolve(path) as place:
+        with self.resolve(path) as place:
             return self._is_credential_file(path, place)
 
     def _is_credential_file(self, path: str, place: ResolvedPath) -> bool:
@@ -143,7 +146,11 @@ class Workspace:
         return (
             is_credential_file(path)
             or is_credential_file(real)
-            or (_has_other_links(place) and place.trail[-1] in self.linked_credential_files())
+            or (
+                place.status is not None
+                and hard_links.has_others(place.status)
+                and place.trail[-1] in self.linked_credential_files()
+            )
         )
 
     def linked_credential_files(self) -> frozenset[Identity]:
@@ -180,7 +187,7 @@ class Workspace:
         Raises:
             ToolError: as for `open`.
         """
-        with self._resolve(path) as place:
+        with self.resolve(path) as place:
             located = self._real_path(place)
             if place.mode is None:
                 raise ToolError(missing_path_message(path, place))
@@ -191,7 +198,7 @@ class Workspace:
             status = os.fstat(descriptor)
             _require_regular_file(path, status.st_mode)
             if identity(status) != place.trail[-1] and self.own_files().contains(status):
-                raise _own_place_error(path)
+                raise own_place_error(path)
             yield file, located
 
     def read(self, path: str, *, limit: int) -> bytes:
@@ -215,7 +222,7 @@ class Workspace:
         Raises:
             ToolError: it is missing, not a directory, or not readable.
         """
-        with self._resolve(path) as place:
+        with self.resolve(path) as place:
             if place.mode is None:
                 raise ToolError(missing_path_message(path, place))
             if not stat.S_ISDIR(place.mode):
@@ -244,33 +251,44 @@ class Workspace:
         expected: str,
         announce: Announce = lambda _: nullcontext(),
         mode: int | None = None,
-    ) -> None:
+    ) -> str:
         """Replace a file atomically, or create it with its parent directories.
 
         The data is written to a temporary file in the same directory, which is then renamed; mode,
-        owner and extended attributes are copied. Symbolic links are followed and preserved. Other
-        hard links of the file keep the old content, because they may be outside. `expected` is the
+        owner and extended attributes are copied. Symbolic links are followed and preserved. Hard
+        links stay one file if all of them are ordinary files of the workspace; otherwise the others
+        keep the old content. A file that cannot be replaced is written in place. `expected` is the
         digest of the old content, or `ABSENT` for a new file, and is checked right before renaming.
         `announce` is called when the new file is complete and only needs to be renamed. `mode`: the
         permission bits of a new file; None: as the umask allows.
 
+        Returns a sentence about hard links; empty if there are none.
+
         Raises:
             ToolError: the file changed, is not a regular file, or cannot be written.
         """
-        with self._resolve(path, writing=True) as place, ExitStack() as opened:
+        with self.resolve(path, writing=True) as place, ExitStack() as opened:
             if place.mode is not None:
                 _require_regular_file(path, place.mode)
+            names = self.find_linked_names(place.status) if place.status else ()
             with translate_os_errors(path, "written"):
                 known = place.parts[: len(place.parts) - len(place.missing)]
                 parent, created = make_directories(place.parent, known, place.missing[:-1], opened)
                 replace_file_at(
                     path,
-                    OpenParent(parent, place.name, created),
+                    OpenParent(parent, place.name, created, is_linked=bool(names)),
                     data,
                     expected,
                     announce,
                     mode,
                 )
+        return hard_links.describe(names, self._real_path(place))
+
+    def find_linked_names(self, status: os.stat_result) -> Sequence[str] | None:
+        """Return all names of a file, empty if it has one; None: others must not be changed."""
+        if not hard_links.has_others(status):
+            return ()
+        return hard_links.find_names(self.root, self._roots[0].descriptor, status)
 
     def delete(
         self, path: str, *, expected: str, announce: Announce = lambda _: nullcontext()
@@ -280,7 +298,7 @@ class Workspace:
         Raises:
             ToolError: the file changed, is not a regular file, or cannot be deleted.
         """
-        with self._resolve(path, writing=True) as place:
+        with self.resolve(path, writing=True) as place:
             if place.mode is None:
                 raise ToolError(missing_path_message(path, place))
             _require_regular_file(path, place.mode)
@@ -291,7 +309,7 @@ class Workspace:
         """Whether the last name of a path is a symbolic link."""
         directory, _, name = path.rstrip("/").rpartition("/")
         above = directory or ("/" if path.startswith("/") else ".")
-        with self._resolve(above) as place:
+        with self.resolve(above) as place:
             if place.mode is None or not stat.S_ISDIR(place.mode):
                 return False
             with translate_os_errors(path, "reached"):
@@ -321,12 +339,12 @@ class Workspace:
             ToolError: a part of the path is a link or not a directory, or access is refused.
         """
         directory, _, name = path.rpartition("/")
-        with self._resolve(f"./{directory}", writing=True) as place, ExitStack() as opened:
+        with self.resolve(f"./{directory}", writing=True) as place, ExitStack() as opened:
             if "/".join(place.parts) != directory or name in ("", ".", ".."):
                 raise ToolError(f"`{path}` goes through a link")
             roots = (root.trail[-1] for root in self._roots)
             if self.own_files().covers(place.trail, roots, (*place.missing, name)):
-                raise _own_place_error(path)
+                raise own_place_error(path)
             if place.missing and not create:
                 yield None
                 return
@@ -340,42 +358,25 @@ class Workspace:
                     with suppress(FileNotFoundError):
                         status = os.stat(name, dir_fd=at, follow_symlinks=False)
                         if self.own_files().contains(status):
-                            raise _own_place_error(path)
+                            raise own_place_error(path)
             yield OpenParent(at, name, created)
 
     @contextmanager
-    def _resolve(self, path: str, *, writing: bool = False) -> Generator[ResolvedPath, None, None]:
+    def resolve(self, path: str, *, writing: bool = False) -> Generator[ResolvedPath, None, None]:
+        """Resolve a path; the place is valid in the context.
+
+        Raises:
+            ToolError: as for `check`.
+        """
         with walk(path, self._roots, self._opener) as place:
             if (place.mode is None or not place.parts) and place.root.is_deleted():
-                raise _gone_error(place.root.path, "was deleted")
+                raise gone_error(place.root.path, "was deleted")
             roots = (root.trail[-1] for root in self._roots)
             if self.own_files().covers(place.trail, roots, place.missing):
-                raise _own_place_error(path)
+                raise own_place_error(path)
             if writing and place.root is not self._roots[0]:
                 raise outside_error(path, self.root, "may be read but not changed")
             yield place
-
-
-def _gone_error(path: Path, problem: str) -> ToolError:
-    return ToolError(
-        f"the directory `{path}`, which was opened at the start, {problem}. Tell the user to put it"
-        " back, or to start `yourtool` again in the directory that they want to work in."
-    )
-
-
-def _own_place_error(path: str) -> ToolError:
-    return ToolError(
-        f"`{path}` is in a directory of `yourtool` itself, with API keys, permissions, settings and"
-        " sessions. Tools cannot read or change it, and no rule can allow it: continue without it,"
-        " or ask the user.",
-        ToolFailure.PERMISSION_DENIED,
-    )
-
-
-def _has_other_links(place: ResolvedPath) -> bool:
-    """Whether it is a file with other hard links."""
-    status = place.status
-    return status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1
 
 
 def _require_regular_file(path: str, mode: int) -> None:

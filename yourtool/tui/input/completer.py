@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from yourtool.agent.commands import table
+from yourtool.agent.commands.base import SlashCommand
 from yourtool.agent.commands.command_table import CORE, CommandTable
 from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
 from yourtool.models import EFFORTS
@@ -64,6 +65,8 @@ class Completer:
         }
         self.commands: CommandTable | None = None
         """Those of the session."""
+        self.command_uses: Mapping[str, int] = {}
+        """How often each one was entered before this run, by its name."""
         self._files: Sequence[str] = ()
         self._is_loading_files = False
         self._found: tuple[str, list[str]] | None = None
@@ -139,12 +142,14 @@ class Completer:
         return None
 
     def _commands(self, prefix: str) -> Suggestions | None:
-        candidates = tuple(
-            Candidate(
-                f"/{each.name} " if each.argument else f"/{each.name}", each.usage, each.summary
-            )
-            for each in (self.commands or CORE).complete(prefix)
-        )
+        """Suggest commands: the one with exactly this name, then those that were used most."""
+
+        def rank(command: SlashCommand) -> tuple[bool, int]:
+            names = (command.name, *command.aliases)
+            return prefix not in names, -sum(self.command_uses.get(name, 0) for name in names)
+
+        found = sorted((self.commands or CORE).complete(prefix), key=rank)
+        candidates = tuple(_command_candidate(each, prefix) for each in found)
         return Suggestions(0, candidates) if candidates else None
 
     def _arguments(self, name: str, query: str) -> Suggestions | None:
@@ -192,6 +197,13 @@ class Completer:
         if self._found is not None and self._found[0] == query:
             return self._found[1]
         return fuzzy_matches(query, self._files)
+
+
+def _command_candidate(command: SlashCommand, typed: str) -> Candidate:
+    """Return the suggestion of a command, under the complete alias that was typed."""
+    name = f"/{typed if typed in command.aliases else command.name}"
+    text = f"{name} " if command.argument else name
+    return Candidate(text, command.usage, command.summary)
 
 
 def _get_file_query(before: str) -> str | None:

@@ -11,7 +11,8 @@ import fcntl
 import hashlib
 import logging
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
@@ -47,6 +48,8 @@ class PromptHistory:
         self._unwritten: StoredDraft | None = None
         """The newest draft; the thread sets it to None when it starts to write it."""
         self.entries: list[Draft] = self._read()
+        self.command_uses = count_commands(each.text for each in self.entries)
+        """How often each command was entered before this run, so that its order is stable."""
 
     def add(self, draft: Draft) -> None:
         """Add a prompt unless it repeats the last one."""
@@ -193,6 +196,12 @@ def history_choices(entries: Sequence[Draft]) -> list[Choice]:
         title = f"{first[:_LONGEST_TITLE]} …" if rest else first[:_LONGEST_TITLE]
         seen.setdefault(entries[at].text, Choice(str(at), title))
     return list(seen.values())
+
+
+def count_commands(texts: Iterable[str]) -> Mapping[str, int]:
+    """Return how many texts are the slash command of each name."""
+    starts = (text[1:_LONGEST_TITLE].split(None, 1) for text in texts if text.startswith("/"))
+    return Counter(start[0] for start in starts if start)
 
 
 def _open_private(path: Path, flags: int) -> IO[bytes]:

@@ -1,7 +1,7 @@
 """Enter, Up and Down in the prompt."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -48,6 +48,11 @@ class PromptInput:
     def entries(self) -> list[Draft] | None:
         """The earlier prompts, oldest first; None before `open_history`."""
         return self._history.entries if self._history is not None else None
+
+    @property
+    def command_uses(self) -> Mapping[str, int]:
+        """How often each command was entered in earlier runs, by its name."""
+        return self._history.command_uses if self._history is not None else {}
 
     async def open_history(self, state: Path, workspace: Path) -> Draft:
         """Read the prompts of a workspace; return the draft that an earlier run left."""

@@ -91,7 +91,7 @@ KEYS: tuple[KeyBinding, ...] = (
         id="chat.interrupt",
         keys="ctrl+c",
         action="interrupt",
-        description="copy the selection, else clear the prompt, else stop the turn; twice: quit",
+        description="copy, close a note, clear the prompt or stop the turn; twice: quit",
     ),
     KeyBinding(
         id="chat.leave",

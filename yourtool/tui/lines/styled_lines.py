@@ -15,6 +15,8 @@ from rich.cells import cell_len, split_graphemes
 Span: TypeAlias = tuple[str, str]
 """Text and its style: names separated by spaces, of which later ones take precedence."""
 
+TARGET = "target:"
+"""Start of the style name with the address that the text opens; `parse_link` returns it."""
 TAB = 4
 """Columns from one tab stop to the next."""
 

@@ -1,7 +1,8 @@
 """Inline Markdown as spans.
 
 Follows CommonMark 0.31 (https://spec.commonmark.org/0.31.2/#inlines) and GFM's strikethrough;
-raw HTML, reference links and footnotes are shown as source. Link targets are shown as text. Names
+raw HTML, reference links and footnotes are shown as source. Link targets are shown as text, and
+addresses of the web can be opened. Names
 with two underscores, paths, products and formulas keep the characters that would be emphasis, and
 emphasis next to CJK punctuation is one (https://github.com/commonmark/commonmark-spec/issues/650).
 Every step takes time linear in the length of the text, for any content.
@@ -14,7 +15,8 @@ from collections import Counter, deque
 from msgspec import Struct, field
 
 from yourtool.foundation.text import printable
-from yourtool.tui.lines.styled_lines import Span
+from yourtool.foundation.web_links import parse_link
+from yourtool.tui.lines.styled_lines import TARGET, Span
 
 _SPECIAL = re.compile(r"[\\`*_~\[<&$]|https?://")
 
@@ -125,8 +127,8 @@ def _parse_token(match: re.Match[str]) -> list[_Token]:
         return [_Token(token[1])]
     if match["link"]:
         return _parse_link(match)
-    if match["auto"] or match["url"]:
-        return [_Token(match["auto"] or token, "link")]
+    if address := match["auto"] or match["url"]:
+        return [_Token(address, f"link{_build_target(address)}")]
     if match["line_break"]:
         return [_Token("\n")]
     if match["entity"]:
@@ -137,14 +139,31 @@ def _parse_token(match: re.Match[str]) -> list[_Token]:
 
 
 def _parse_link(match: re.Match[str]) -> list[_Token]:
+    """Return the words and the target, of which each opens the target.
+
+    The target is shown too, unless it is the same, because the words can be another address.
+    """
     words, target = match["words"], match["target"]
-    shown = [_Token(text, f"{style} link".strip()) for text, style in parse_inline(words)]
+    opened = _build_target(target)
+    shown = [
+        _Token(text, f"{_without_link(style)} link{opened}".strip())
+        for text, style in parse_inline(words)
+    ]
     if match.group().startswith("!"):
         shown.insert(0, _Token("image: ", "muted"))
     if target and target not in (words, f"mailto:{words}"):
-        web = target.startswith(("http://", "https://"))
-        shown.append(_Token(f" ({target})", "url" if web else "muted"))
+        shown.append(_Token(f" ({target})", f"url{opened}" if opened else "muted"))
     return shown
+
+
+def _build_target(address: str) -> str:
+    """Return the name of the style that opens an address; empty if it is not a safe one."""
+    return f" {TARGET}{link}" if (link := parse_link(address)) else ""
+
+
+def _without_link(style: str) -> str:
+    names = style.split(" ")
+    return " ".join(name for name in names if name != "link" and not name.startswith(TARGET))
 
 
 def _parse_delimiters(match: re.Match[str]) -> _Token:

@@ -101,11 +101,12 @@ _LIMIT_OPTIONS = (
     Option("a", "Continue", "continue", ALLOW),
     Option("d", "Stop here", "stop here", DENY),
 )
+_FULL_SANDBOX = "full sandbox; no network"
 _TYPING_TOOL, _SHELL_TOOL = "process_input", "shell"
 _ONCE = Option("a", "Allow once", "once", ALLOW)
 _DENY = Option("d", "Deny", "deny", DENY)
 _EDITS = Option(
-    "s", "Allow every edit in the workspace, until this session ends", "all edits",
+    "s", "Allow every edit in this folder, until this session ends", "all edits",
     replace(ALLOW, accepts_edits=True), brief="all edits, this session",
 )  # fmt: skip
 
@@ -199,7 +200,7 @@ def _question_options(confirmation: Confirmation) -> Iterator[Option]:
 def _special_options(confirmation: Confirmation, waiting: int) -> Iterator[Option]:
     preview = confirmation.preview
     if confirmation.rules and confirmation.describe_rule:
-        yield Option("p", "change the rule", "rule", ALWAYS, _RULES)
+        yield Option("p", "change what is allowed", "change", ALWAYS, _RULES)
     yield Option("m", "allow with note", "note", ALLOW, _COMMENT)
     if preview is not None and preview.editable is not None:
         is_command = preview.kind == "command"
@@ -337,8 +338,11 @@ def approval_details(
     preview = confirmation.preview
     if preview is not None and (preview.kind != "diff" or len(preview.paths) != 1):
         lines += [f"{_CHANGES}{path}" for path in preview.paths]
-    if preview is not None and preview.surroundings:
-        lines.append(f"{_WHERE}{preview.surroundings}")
+    where = preview.surroundings if preview is not None else ""
+    if confirmation.sandbox is not None:  # an answer names it
+        where = where.removeprefix(_FULL_SANDBOX).removeprefix("; ")
+    if where:
+        lines.append(f"{_WHERE}{where}")
     if preview is not None and preview.protected:
         is_command = preview.kind == "command"
         unmet = "`[sandbox] require` is not met" if is_command else "protected place"
@@ -349,7 +353,7 @@ def approval_details(
     if confirmation.reason:
         lines.append(confirmation.reason)
     if confirmation.no_rule_reason:
-        lines.append(f"no rule for it: {confirmation.no_rule_reason}")
+        lines.append(f"asked each time: {confirmation.no_rule_reason}")
     if by_key and confirmation.kind == "tool":
         written = approval_options(confirmation) if spells else ()
         lines += _explain_options(confirmation, written, shortens=shortens)

@@ -19,7 +19,13 @@ _OPEN_RULE = re.compile(r"\w+\((.+) \*\)", re.DOTALL)
 """A rule that covers every command with the same first words."""
 _EXACT_RULE = re.compile(r"shell\(([^*]+)\)")
 """A rule that covers one command."""
-_KINDS = {"every write of": _WRITE_RULE.fullmatch, "every": _OPEN_RULE.fullmatch}
+_EDIT_RULE = re.compile(r"(?:edit_file|write_file|apply_patch)\(([^*]+)\)")
+"""A rule that covers the changes of one file by one tool."""
+_KINDS = {
+    "every write of": _WRITE_RULE.fullmatch,
+    "every": _OPEN_RULE.fullmatch,
+    "every edit of": _EDIT_RULE.fullmatch,
+}
 
 
 def explain_rules(rules: Sequence[str], *, shortens: bool = False) -> Iterator[str]:

@@ -9,6 +9,7 @@ from yourtool.foundation.late_modules import late_modules
 
 __getattr__ = late_modules(  # opened by keys and commands
     __name__,
+    "answer",
     "changes",
     "dialog",
     "key_inspector",

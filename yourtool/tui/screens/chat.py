@@ -83,9 +83,7 @@ class ChatScreen(UrgentScreen):
             self.reason = reason
 
     def __init__(
-        self,
-        run_command: CommandRunner,
-        clock: Callable[[], float] = time.monotonic,
+        self, run_command: CommandRunner, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """`run_command` runs a slash command and shows its results on the screen."""
         super().__init__(classes="-tall")  # as most terminals are: a change restyles all widgets
@@ -328,12 +326,14 @@ class ChatScreen(UrgentScreen):
         self.app.push_screen(report.ReportScreen("Keys", describe_keys()))
 
     def action_interrupt(self) -> None:
-        """Ctrl+C: copy the selection, else clear the prompt, else stop the turn; twice: quit."""
+        """Ctrl+C: copy, close a note, clear the prompt, or stop the turn; twice: quit."""
         if self.transcript.copy_long_selection():
             self.clear_selection()
         elif selected := self.get_selected_text() or self.prompt.text_selected_by_user:
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
+        elif self.approval_prompt.open_field is not None:
+            self.approval_prompt.handle_escape()
         elif self.prompt.text:
             self.input.add_to_history(self.prompt.draft)
             self.prompt.load(Draft())

@@ -15,6 +15,7 @@ from yourtool.agent.commands.base import (
     Report,
     SendPrompt,
     SettingChanged,
+    ShowAnswer,
     ShowChanges,
     ShowMessage,
     ShowSwap,
@@ -28,6 +29,7 @@ from yourtool.events.branches import BranchSelected
 from yourtool.events.deltas import Notice
 from yourtool.events.sessions import SessionRenamed
 from yourtool.tui.input.drafts import fold_text
+from yourtool.tui.screens import answer as answer_screen
 from yourtool.tui.screens import changes as changes_screen
 from yourtool.tui.screens import dialog, picker, report, swap, tree
 from yourtool.tui.screens.attachments import warn_unsupported
@@ -76,6 +78,10 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             await chat.app.push_screen(report.ReportScreen(title, sections))
         case ShowChanges(title=title, calls=calls):
             await chat.app.push_screen(changes_screen.ChangesScreen(title, calls, chat.highlight))
+        case ShowAnswer():
+            shown = answer_screen.AnswerScreen(result, chat.highlight)
+            await chat.app.push_screen(shown)
+            chat.run_worker(shown.show_answer, group="answer")
         case CopyText(text=text):
             chat.app.copy_to_clipboard(text)
         case SettingChanged(setting="mode"):

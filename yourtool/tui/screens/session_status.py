@@ -81,6 +81,8 @@ class SessionStatus:
         self._hint = ""
         self._shown = ("", False)  # the hint, and whether the prompt has no border for it
         self._branch = ""
+        self._first_branches: dict[str, str] = {}  # by session
+        self._is_other_branch = False
         self._last_kind: type[Event] | None = None  # of the events that changed the activity
         self._is_outdated = False
         self._headroom_end: tuple[datetime, Timer] | None = None
@@ -207,6 +209,8 @@ class SessionStatus:
         """Read which branch of the project is checked out; the demo works in a copy of it."""
         if (session := self._runner.session) is not None:
             self._branch = find_branch(session.project)
+            first = self._first_branches.setdefault(session.id, self._branch)
+            self._is_other_branch = self._branch != first
 
     def refresh(self) -> None:
         """Update the status line."""
@@ -227,7 +231,7 @@ class SessionStatus:
             banner.set_notice("fallback", session.fallbacks.describe())
             banner.show_mode(session.mode, session.sandbox_level)
         state, model = session.state, session.model
-        window = model.capabilities.max_context_tokens
+        window = model.window
         pending = state.pending_model
         self._line.status = StatusFields(
             model=model.id,
@@ -235,15 +239,13 @@ class SessionStatus:
             key_mode=self._prompt.key_mode.name,
             mode=session.mode.value,
             context=min(100, 100 * state.branch.context_tokens // window) if window else None,
-            cost=format_spending(
-                state.cost_usd,
-                unpriced=state.unpriced or (model.price is None and not state.cost_usd),
-            ),
+            cost=format_spending(state.cost_usd, unpriced=state.unpriced) if state.cost_usd else "",
             activity=self._transcript.hidden_activity,
             queued=len(runner.queue),
             processes=session.processes.running_count,
             headroom=self._describe_headroom(session.state, model.id),
             branch=self._branch,
+            is_other_branch=self._is_other_branch,
             sandbox=session.sandbox_level,
             directory=self.directory,
             alert=alert,
@@ -301,10 +303,10 @@ def quit_hint() -> str:
 
 
 def _busy_hints(enter: EnterKey) -> tuple[str, ...]:
-    other = build_hint("prompt.queue", "queues")
+    words, other = "sends now", build_hint("prompt.queue", "sends after")
     if enter == "queue":
-        other = build_hint("prompt.steer", "steers")
-    return build_hint("chat.stop", "stops"), build_hint("prompt.send", f"{enter}s"), other
+        words, other = "sends after", build_hint("prompt.steer", "sends now")
+    return build_hint("chat.stop", "stops"), build_hint("prompt.send", words), other
 
 
 def _idle_hints() -> tuple[str, ...]:

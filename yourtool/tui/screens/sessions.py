@@ -104,6 +104,7 @@ async def show_session(
         if chat.runtime is None:
             place = runtime.paths.state, runtime.options.workspace
             left = await chat.input.open_history(*place)
+            chat.completer.command_uses = chat.input.command_uses
     except BaseException:
         await session.close()
         raise

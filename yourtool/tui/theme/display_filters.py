@@ -27,7 +27,7 @@ _REPLACEMENTS = {
     **dict(zip("·…—−→←↓↑•◦▪⋮⇥", "-~--><v^*o+:>", strict=True)),
     **dict(zip("◐◓◑◒", "|/-\\", strict=True)),
     **dict(zip("“”„‘’–", '"""\'\'-', strict=True)),
-    **dict(zip("✓✗○●★⊘❯▸✻☐☑⚒▣♪▤", "vxo**x>>*_xtird", strict=True)),
+    **dict(zip("✓✗○●★⊘❯▸✻☐☑⚒▣♪▤⏵⏸", "vxo**x>>*_xtird>=", strict=True)),
 }
 _TABLE = str.maketrans(_REPLACEMENTS)
 

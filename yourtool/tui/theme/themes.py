@@ -8,6 +8,7 @@ names of the terminal's palette and `default`.
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from yourtool.foundation.files import read_small_file
 from yourtool.foundation.text import printable
 from yourtool.paths import resolve_paths, shipped_directory
 from yourtool.settings.tables import parse_toml
+from yourtool.tui.lines.styled_lines import TARGET
 
 _log = logging.getLogger(__name__)
 
@@ -185,19 +187,29 @@ class Palette:
     def style(self, names: str) -> Style:
         """Return the Rich style of a style name; unknown names have no effect.
 
-        A name that starts with `sgr:` contains a style in Rich's syntax, from program output.
+        A name that starts with `sgr:` contains a style in Rich's syntax, from program output, and
+        one that starts with `target:` an address that a terminal can open.
         """
         if (style := self._cache.get(names)) is None:
             style = Style()
             for name in names.split(" "):
                 style += self._named_style(name)
-            self._cache[names] = style
+            if TARGET not in names:  # there is no end of addresses
+                self._cache[names] = style
         return style
 
     def _named_style(self, name: str) -> Style:
         if name.startswith("sgr:"):
             return Style.parse(name[4:].replace(",", " "))
+        if name.startswith(TARGET):
+            return _build_link_style(name.removeprefix(TARGET))
         return self._styles.get(name, self._cache[""])
+
+
+@lru_cache(1_024)
+def _build_link_style(address: str) -> Style:
+    """Return the style of a link; its rows have one id, so a terminal opens them as one."""
+    return Style(link=address)
 
 
 def load_theme(path: Path) -> ThemeFile:

@@ -23,6 +23,8 @@ _FRAMES = "◐◓◑◒"
 _STILL_FRAME = "•"
 _SILENCE_SECONDS = 10
 """Seconds without new output after which the line shows the pause."""
+_LONG_SECONDS = 30
+"""Seconds of a turn after which the line has its tokens."""
 _CHARACTERS_PER_TOKEN = 4
 _SHELL, _DELEGATE = "shell", "delegate"
 """Tools whose calls can move to the background, and whose work outlives the stop of a turn."""
@@ -131,7 +133,8 @@ class ActivityLine:
             if silence := self._silence(turn):
                 times.append(f"no output for {silence}")
             keys = _build_keys(turn, is_stopping=self.is_stopping)
-            spans = _fit(activity, times, str(turn.tokens), width, keys)
+            is_long = self._clock() - self._started_at >= _LONG_SECONDS
+            spans = _fit(activity, times, str(turn.tokens) if is_long else "", width, keys)
             if spans != before.spans:
                 self.line = StyledLine(spans)
         return self.line is not before
@@ -154,7 +157,7 @@ def describe_activity(turn: TurnProgress) -> str:
     if len(running) > 1:
         return f"running {len(running)} tools"
     if running:
-        return f"running {running[0].title}"
+        return running[0].activity
     match item:
         case ErrorItem(is_retrying=False):
             return "waiting to retry"

@@ -19,16 +19,13 @@ MAX_CHARACTERS = 50_000
 """Characters of the arguments, a diff or the output that are laid out."""
 
 
-def output_rows(text: str, width: int, *, words: bool = False) -> list[StyledLine]:
-    """Return the rows of an output with the styles of its escape sequences.
-
-    `words`: break long lines between words, as in a message, and not at the last cell.
-    """
+def output_rows(text: str, width: int) -> list[StyledLine]:
+    """Return the rows of an output with the styles of its escape sequences."""
     lines: list[StyledLine] = []
     for spans in AnsiParser().parse(text.rstrip("\r\n")) if text.strip() else []:
         source = Source("".join(part for part, _ in spans))
         shown = [(part, f"muted {style}".strip()) for part, style in spans]
-        for row, separator in wrap_with_separators(shown, width, words=words):
+        for row, separator in wrap_with_separators(shown, width):
             lines.append(StyledLine(row, source, separator=separator))
     return lines
 

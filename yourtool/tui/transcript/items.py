@@ -162,6 +162,11 @@ class ErrorItem(Item):
         self.mark = ("!", "warning")
         self.invalidate()
 
+    def cancel_retry(self) -> None:
+        """Show the advice again, because the turn ended before the retry."""
+        self._attempts, self.mark = "", ErrorItem.mark
+        self.invalidate()
+
     def resolve(self) -> None:
         """Shrink to the head, because the turn continued after the failure."""
         self.is_resolved = True

@@ -27,6 +27,8 @@ class Painter:
         self._background = widget.background_colors[1]
         self._filters: Sequence[LineFilter] = widget.get_line_filters()
         self._selection = _find_selection_style(widget)
+        self._styles: dict[str, Style] = {}
+        """By names: Rich gives each sum of styles with a link another id, so rows share one."""
         self._width = widget.region.width
         self._strips: dict[tuple[int, Span, bool], tuple[StyledLine, Strip]] = {}
         self._blank = self._filter([Segment(" " * self._width, self._base)])
@@ -48,20 +50,27 @@ class Painter:
 
     def build_strip(self, line: StyledLine, mark: Span, *, selected: bool = False) -> Strip:
         """Return a row that is not cached, because it soon changes."""
-        style, base = self._palette.style, self._base
+        style, base = self._get_style, self._base
         segments = [
-            Segment(mark[0] or " ", base + style(mark[1])),
-            Segment("▌" if selected else " ", base + style("marker")),
-            *(Segment(text, base + style(name)) for text, name in line.painted_spans),
+            Segment(mark[0] or " ", style(mark[1])),
+            Segment("▌" if selected else " ", style("marker")),
+            *(Segment(text, style(name)) for text, name in line.painted_spans),
         ]
         used = sum(segment.cell_length for segment in segments)
         if used < self._width:
-            fill = base + style(line.fill) if line.fill else base
+            fill = style(line.fill)
             if line.fill:
                 segments.append(Segment(" " * (self._width - used - 1), fill))
                 used = self._width - 1
             segments.append(Segment(" " * (self._width - used), base))
         return self._filter(segments)
+
+    def _get_style(self, names: str) -> Style:
+        if (style := self._styles.get(names)) is None:
+            if len(self._styles) > _MAX_STRIPS:
+                self._styles.clear()
+            style = self._styles[names] = self._base + self._palette.style(names)
+        return style
 
     def selected_strip(
         self, strip: Strip, start: int, end: int, style: Style | None = None

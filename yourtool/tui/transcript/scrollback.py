@@ -137,4 +137,5 @@ def _plain(style: Style) -> Style:
         underline=style.underline,
         strike=style.strike,
         reverse=style.reverse,
+        link=style.link,
     )

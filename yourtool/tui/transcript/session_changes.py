@@ -155,7 +155,7 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
             messages = f"{count:,} {'message' if count == 1 else 'messages'}"
             return "info", f"Requests have {messages} of another branch from here on"
         case EntryAdded(text=text, reach=reach):
-            return "info", f"{_REACHES[reach]}: {text}"
+            return "info", f"{_REACHES[reach]}: {text}" if change.data is UNSET else text
         case FilesRestored():
             return _describe_restored(change)
         case ProviderUnavailable():

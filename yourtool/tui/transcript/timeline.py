@@ -33,6 +33,7 @@ from yourtool.events.deltas import (
 from yourtool.events.facts import Fact
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted, is_silent
+from yourtool.events.sessions import SessionCreated, SessionModelSelected
 from yourtool.events.tools import (
     ShellRan,
     ToolCalled,
@@ -96,6 +97,7 @@ class Timeline:
         self._cards: dict[str, ToolCard] = {}
         self._message = StreamingMessage(self._add)
         self._failure: ErrorItem | None = None
+        self._is_start = False  # the last fact is the creation of the session
         self._summary = turn_results.TurnSummary()
 
     @property
@@ -148,7 +150,9 @@ class Timeline:
     def apply(self, event: Event) -> None:
         """Add or update the items of an event; a silent model call has none."""
         if isinstance(event, Fact):
-            if not is_silent(event):
+            is_first, self._is_start = self._is_start, isinstance(event, SessionCreated)
+            is_known = is_first and isinstance(event, SessionModelSelected)  # by the status line
+            if not is_known and not is_silent(event):
                 self._apply_fact(event)
         else:
             self._apply_delta(event)
@@ -385,6 +389,9 @@ class Timeline:
     def _end_turn(self, event: TurnCompleted | TurnCancelled) -> None:
         cancelled = isinstance(event, TurnCancelled)
         self._end_message(cancelled=cancelled)
+        if self._failure is not None and self._failure.is_waiting:
+            self._failure.cancel_retry()
+            self.changed_items.add(self._failure)
         for card in self._cards.values():
             if card.is_open:
                 card.finish("cancelled", "", None, {})

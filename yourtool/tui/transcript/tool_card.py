@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from yourtool.effects import SideEffects, ToolHints
-from yourtool.foundation.amounts import format_duration
+from yourtool.foundation.amounts import format_count, format_duration
 from yourtool.foundation.text import printable
 from yourtool.tools.processes.terminal_text import apply_erasures
 from yourtool.tui.diff import rows
@@ -20,6 +20,7 @@ from yourtool.tui.lines.styled_lines import (
     wrap,
 )
 from yourtool.tui.lines.verbatim import plain_lines
+from yourtool.tui.transcript.call_words import describe_end, find_verb, name_folder
 from yourtool.tui.transcript.excerpts import (
     MAX_CHARACTERS,
     MAX_ROWS,
@@ -99,12 +100,12 @@ class ToolCard(Item):
         return self.MARKS[self.status]
 
     @property
-    def title(self) -> str:
-        """The command, or the name with its key argument, in one line."""
-        argument = self._first_argument_line
+    def activity(self) -> str:
+        """What a running call does, in one line."""
         if isinstance(self._input.get("command"), str):
-            return f"`{argument}`"
-        return f"{self._printable_label} {argument}".strip()
+            return f"running `{self._first_argument_line}`"
+        words = verb.now.lower() if (verb := find_verb(self.name)) else f"running {self._words}"
+        return f"{words} {self._first_argument_line}".strip()
 
     @property
     def is_open(self) -> bool:
@@ -154,7 +155,10 @@ class ToolCard(Item):
     def finish(
         self, status: CardStatus, output: str, seconds: float | None, details: Mapping[str, Any]
     ) -> None:
-        """Show the result of the call."""
+        """Show the result of the call, without what only the model reads."""
+        if notes := details.get("note_lines", 0):
+            output, *rest = output.rsplit("\n", notes)
+            output = output if len(rest) == notes else ""
         self._output, self._details, self._diff_size = output, details, None
         self._line_breaks = output.count("\n")
         self._seconds = seconds
@@ -186,7 +190,7 @@ class ToolCard(Item):
             return min(MAX_ROWS, self._line_breaks + 5 + len(self._output) // max(1, width))
         if self._diff:
             return 2 + min(_DIFF_ROWS, self._diff.count("\n"))
-        return 1 if self._is_read_only and self.status == "ok" else 4
+        return 1 if self._is_quiet else 4
 
     def build(self, width: int) -> list[StyledLine]:
         """Build the head and the body, which is shortened while folded."""
@@ -201,23 +205,32 @@ class ToolCard(Item):
         return get_key_argument(self._partial_input.values if self._partial_input else self._input)
 
     @property
-    def _printable_label(self) -> str:
-        return printable(self._label).replace("\n", " ")
+    def _words(self) -> str:
+        """The words before the key argument: those for a built-in tool, or the label."""
+        if (verb := find_verb(self.name)) is None:
+            return printable(self._label).replace("\n", " ")
+        has_ended = self.status == "ok" or "exit_code" in self._details
+        return verb.done if has_ended else verb.now if self.status == "running" else verb.base
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether the call succeeded and its output is folded entirely."""
+        return self.status == "ok" and (self._is_read_only or "amount" in self._details)
 
     @property
     def _first_argument_line(self) -> str:
-        return format_first_line(self._key_argument)
+        return name_folder(self.name, format_first_line(self._key_argument))
 
     def _head(self, width: int) -> StyledLine:
         style = " cancelled" if self.status == "cancelled" else ""
-        name, facts = self._printable_label, self._status_text
+        name, amount, facts = self._words, self._amount, self._status_text
         argument = self._first_argument_line
-        room = width - cell_width([(name, ""), (facts, "")]) - 4
+        room = width - cell_width([(name, ""), (amount, ""), (facts, "")]) - 4
         spans: list[Span] = [(name, f"title{style}")]
         if argument and room >= 6:
             spans += [(" ", ""), (truncate(argument, room), style.strip())]
-        if facts:
-            spans += [(f" · {facts}", "muted")]
+        if amount or facts:
+            spans += [(amount + f" · {facts}" * bool(facts), "muted")]
         line = StyledLine(
             wrap(spans, width)[0],
             Source(f"{self.name} {self._key_argument}".partition("\n")[0].strip()),
@@ -227,39 +240,41 @@ class ToolCard(Item):
     def _arguments_below(self, width: int) -> Mapping[str, Any]:
         """Return the arguments without the key argument if the head shows it completely."""
         shown = self._first_argument_line
-        if f"{self._printable_label} {shown}" not in self._head(width).text:
+        if f"{self._words} {shown}" not in self._head(width).text:
             return self._input
         return find_other_arguments(self._input, shown)
-
-    @property
-    def _is_message(self) -> bool:
-        """Whether the output is a message of the program, and not the output of a command."""
-        return self.status in ("failed", "denied") and "exit_code" not in self._details
 
     @property
     def _hides_lines(self) -> bool:
         """Whether output or lines of the key argument are folded without a note in the body."""
         if self.expanded:
             return False
-        has_quiet_output = self.status == "ok" and self._is_read_only and bool(self._output)
-        return (has_quiet_output and not self._plan) or "\n" in self._key_argument.strip()
+        has_quiet_output = self._is_quiet and bool(self._output) and not self._plan
+        return has_quiet_output or "\n" in self._key_argument.strip()
 
     @property
     def folds_to_end(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  # by status
         """Whether a folded card shows the end of the output."""
         return bool(self._output or self._live_output) and not (
-            self._problem
-            or self._plan
-            or self._diff
-            or (self.status == "ok" and self._is_read_only)
+            self._problem or self._plan or self._diff or self._is_quiet
         )
+
+    @property
+    def _amount(self) -> str:
+        """What a call read, such as `, 12 lines`."""
+        if not self._is_quiet or not self._output or self._plan:
+            return ""
+        lines = self._line_breaks + (not self._output.endswith("\n"))
+        amount = self._details.get("amount") or format_count(lines, "line")
+        return printable(f", {amount}").replace("\n", " ")
 
     @property
     def _status_text(self) -> str:
         parts: list[str] = []
         if self.status == "running":
             elapsed = int(self._clock() - self.started_at)
-            parts.append(f"running {format_duration(elapsed)}" if elapsed else "running")
+            words = "" if find_verb(self.name) else "running"
+            parts.append(f"{words} {format_duration(elapsed) if elapsed else ''}".strip())
         elif self._partial_input is not None:
             count = self._partial_input.line_breaks
             parts.append(f"writing, {count + 1:,} lines" if count else "writing")
@@ -267,21 +282,16 @@ class ToolCard(Item):
             parts.append("waiting for you")
         elif self.status == "answered":
             parts.append("waiting for the others")
-        elif self.status != "ok":
-            parts.append(self.status)
-        if (code := self._details.get("exit_code")) not in (None, 0):
-            parts.append(f"exit {code}")
-        if self._details.get("timed_out") is True:
-            parts.append("timed out")
+        else:
+            parts.append(
+                describe_end(self._details) or ("" if self.status == "ok" else self.status)
+            )
         if self._diff:
             self._diff_size = self._diff_size or str(rows.Diff(self._diff).size)
             parts.append(self._diff_size)
-        if self.status == "ok" and self._is_read_only and self._output and not self._plan:
-            count = self._line_breaks + (not self._output.endswith("\n"))
-            parts.append(f"{count:,} {'line' if count == 1 else 'lines'}")
         if self._seconds is not None and self._seconds >= 0.1 and self.status in ("ok", "failed"):
             parts.append(format_duration(self._seconds))
-        return printable(" · ".join(parts)).replace("\n", " ")
+        return printable(" · ".join(filter(None, parts))).replace("\n", " ")
 
     @property
     def _diff(self) -> str:
@@ -325,7 +335,7 @@ class ToolCard(Item):
             )
         if self.status in ("failed", "denied", "cancelled"):
             return self._last_output_rows(failure_rows, width)
-        if self.status == "ok" and not self._is_read_only:
+        if self.status == "ok" and not self._is_quiet:
             return self._last_output_rows(success_rows, width)
         images = "\n".join(self._details.get("images", ()))
         return plain_lines(images, "muted", width) if images else []
@@ -335,7 +345,7 @@ class ToolCard(Item):
 
     def _last_output_rows(self, rows: int, width: int) -> list[StyledLine]:
         part, omitted = excerpt(self._output, end=True, line_breaks=self._line_breaks)
-        lines = output_rows(part, width, words=self._is_message)
+        lines = output_rows(part, width)
         return limit_rows(lines, rows, width, keep_end=True, omitted=omitted)
 
     def _expanded_body(self, width: int) -> list[StyledLine]:
@@ -354,7 +364,7 @@ class ToolCard(Item):
             text, more = excerpt(self._problem or self._live_output)
         omitted += more
         if text:
-            output = output_rows(text, width, words=self._is_message)
+            output = output_rows(text, width)
             body = [*body, *([BLANK] if body else []), *output]
         if lines and body:
             lines.append(StyledLine((("─" * min(width, 20), "muted"),)))

@@ -19,9 +19,10 @@ from yourtool.tui.transcript.items import FooterItem
 
 _SUCCESS = 200
 """The HTTP status that is not shown."""
+_CHOSEN = "chosen for the session"
 _EXPLICIT_REASONS = {
     "per_message_override": "`@model` in this message",
-    "manual_sticky": "chosen for the session",
+    "manual_sticky": _CHOSEN,
 }
 
 _HEADS: dict[str, str] = {
@@ -141,16 +142,14 @@ class TurnSummary:
             reason = {"user_cancel": "stopped by you", "timeout": "stopped: time limit reached"}
             stop = reason.get(event.reason, "stopped: the program was closed")
             used = self._usage_parts(event) if event.total_input_tokens else []
-            return FooterItem([*([self.model] if self.model else []), stop, *used])
+            return FooterItem([*self._describe_choice(), stop, *used])
         if not self.model:
             return None
-        parts = [self.model]
-        if reason := self._route_reason():
-            parts.append(reason)
-        parts += self._usage_parts(event)
+        parts = [*self._describe_choice(), *self._usage_parts(event)]
         if event.wall_time_seconds >= 0.05:
             parts.append(format_duration(event.wall_time_seconds))
-        return FooterItem(parts, _STOP_WARNINGS.get(event.stop_reason, "") or self._reply_warning())
+        warning = _STOP_WARNINGS.get(event.stop_reason, "") or self._reply_warning()
+        return FooterItem(parts, warning) if parts or warning else None
 
     def _reply_warning(self) -> str:
         """Return a warning about a last reply that ended with an error or is empty."""
@@ -165,23 +164,24 @@ class TurnSummary:
         return ""
 
     def _usage_parts(self, event: TurnCompleted | TurnCancelled) -> list[str]:
-        tokens = f"{event.total_input_tokens:,} in, {event.total_output_tokens:,} out"
-        return [f"~{tokens}" if self._estimated else tokens, self._format_cost(event)]
+        """Return the cost; the tokens if the price is not known."""
+        about = "~" if self._estimated else ""
+        cost = f"{about}{format_money(event.total_cost_usd)}" if event.total_cost_usd else ""
+        if not self._unpriced:
+            return [cost] if cost else []
+        tokens = f"{about}{event.total_input_tokens:,} in, {event.total_output_tokens:,} out"
+        return [tokens, *([f"{cost} + unpriced"] if cost else [])]
 
-    def _format_cost(self, event: TurnCompleted | TurnCancelled) -> str:
-        if self._unpriced:
-            priced = f"{format_money(event.total_cost_usd)} + " if event.total_cost_usd else ""
-            return f"{priced}unpriced"
-        return format_money(event.total_cost_usd)
-
-    def _route_reason(self) -> str:
-        """Return why the model was chosen, if the user or a rule chose it, or it changed."""
+    def _describe_choice(self) -> list[str]:
+        """Return the model and why it answered, if that is not what the user expects."""
+        if self.model in ("", self._model_before):
+            return []
         chain = self.route.chain if self.route else ()
         winner = next((one for one in chain if one.verdict == "chose"), None)
-        if winner is not None and winner.policy in _EXPLICIT_REASONS:
-            return _EXPLICIT_REASONS[winner.policy]
-        if winner is not None and winner.rule_name:
-            return f"rule {winner.rule_name}"
-        if winner is not None and self._model_before and self._model_before != self.model:
-            return f"changed: {winner.reason}"
-        return ""
+        reason = ""
+        if winner is not None:
+            rule = f"rule {winner.rule_name}" if winner.rule_name else ""
+            changed = f"changed: {winner.reason}" if self._model_before else ""
+            reason = _EXPLICIT_REASONS.get(winner.policy) or rule or changed
+        is_expected = not self._model_before and reason in ("", _CHOSEN)
+        return [] if is_expected else [self.model, *([reason] if reason else [])]

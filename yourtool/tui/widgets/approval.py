@@ -318,7 +318,7 @@ class ApprovalPrompt(Vertical):
             is_at_end=self.pane.is_at_end,
             place=self._questions.place,
             total=self._questions.total,
-            stops="stops the turn" if self.guard.is_new else "denies",
+            stops="stops" if self.guard.is_new else "denies",
         )
         self.border_subtitle = Content(f" {hints.text()} ")
         self.remaining.show(self.pane, roomy=hints.is_roomy)

@@ -17,7 +17,7 @@ from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 _HINTS = (
     ("/help", "commands and keys"),
-    ("/resume", "an earlier session"),
+    ("/resume", "an earlier conversation"),
     ("/models", "another model"),
 )
 _DEMO_HINTS = (

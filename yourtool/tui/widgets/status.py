@@ -3,7 +3,7 @@
 It shows the model, the approval mode, the context use and the cost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -12,8 +12,18 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from yourtool.foundation.text import printable
+from yourtool.settings.config import Mode
 from yourtool.settings.ui_config import StatusItem, UiConfig
 
+MODE_WORDS: Mapping[Mode, tuple[str, str]] = {
+    Mode.ASK: ("ask first", ""),
+    Mode.ACCEPT_EDITS: ("⏵⏵ accept edits", "$text-success"),
+    Mode.PLAN: ("⏸ plan only", "$text-warning"),
+    Mode.AUTO: ("⏵⏵ auto: never ask", "$text-error"),
+}
+"""Words and colour of each mode in the status line."""
+IMPORTANT_CONTEXT = 50
+"""Percentage of the context window from which on it is shown."""
 NARROW_COLUMNS = 60
 _GAP = "  "
 
@@ -36,6 +46,8 @@ class StatusFields(Struct, frozen=True, kw_only=True):
     headroom: str = ""
     """What is left of a rate limit that is nearly used up."""
     branch: str = ""
+    is_other_branch: bool = False
+    """Whether another branch was checked out when the session was opened."""
     sandbox: str = ""
     """The level that was measured at the first command, or `off`."""
     alert: str = ""
@@ -94,22 +106,32 @@ def status_parts(
         found.append(StatusPart(1, words, "$text-accent"))
     if status.headroom:
         found.append(StatusPart(3, status.headroom, "$text-warning"))
-    if status.mode == "auto" and "mode" not in items:
-        items = (*items, "mode")
-    parts = _chosen_parts(status, narrow=narrow)
-    return found + [parts[item] for item in dict.fromkeys(items) if item in parts]
+    parts = _build_parts(status, narrow=narrow)
+    shown = dict.fromkeys((*items, *_find_important(status)))
+    return found + [parts[item] for item in shown if item in parts]
 
 
-def _chosen_parts(status: StatusFields, *, narrow: bool) -> dict[StatusItem, StatusPart]:
+def _find_important(status: StatusFields) -> Iterator[StatusItem]:
+    """Yield the parts that matter now, so that they are shown if the user chose others."""
+    if status.mode == Mode.AUTO:
+        yield "mode"
+    if status.context is not None and status.context >= IMPORTANT_CONTEXT:
+        yield "context"
+    if status.is_other_branch:
+        yield "branch"
+    if status.sandbox != "full":
+        yield "sandbox"
+
+
+def _build_parts(status: StatusFields, *, narrow: bool) -> dict[StatusItem, StatusPart]:
     """Return the parts that have a value, by item."""
     found: dict[StatusItem, StatusPart] = {}
     if name := _short_name(status.model) if narrow else status.model:
         swap = f" → {_short_name(status.pending_model)}" if status.pending_model else ""
         found["model"] = StatusPart(1, f"{name}{swap}", "$text-primary")
     if status.mode:
-        is_auto = status.mode == "auto"
-        style = "$text-error" if is_auto else ""
-        found["mode"] = StatusPart(0 if is_auto else 2, status.mode, style)
+        words, style = MODE_WORDS[Mode(status.mode)]
+        found["mode"] = StatusPart(0 if status.mode == Mode.AUTO else 2, words, style)
     if status.context is not None:
         style = "$text-error" if status.context >= 90 else "$text-warning"
         style = style if status.context >= 75 else ""

@@ -37,7 +37,7 @@ from yourtool.permissions.judging import (
     look_up,
 )
 from yourtool.settings.hook_config import HookEvent
-from yourtool.tools.toolset import Tool, resolve_subjects
+from yourtool.tools.toolset import Tool, correct_paths, resolve_subjects
 
 _log = logging.getLogger(__name__)
 
@@ -186,8 +186,10 @@ def _bugs_as_errors(call: ToolCall) -> Generator[None, None, None]:
 
 def parse_call(call: ToolCall, tool: Tool, given: CallArguments, turn: Turn) -> ParsedCall:
     """Return a call with valid arguments; runs in a thread."""
-    adjusted = tool.adjust(given.values)
+    workspace, mask = turn.env.place.workspace, turn.env.place.mask()
+    adjusted = correct_paths(tool, tool.adjust(given.values), workspace)
     args = tool.parse(adjusted.values)
-    call.report.note(*(each for each in adjusted.notes if each not in call.report.notes))
-    subjects = resolve_subjects(tool, args, turn.env.place.workspace)
-    return ParsedCall(call, tool, given, adjusted.values, args, subjects, turn.env.place.mask())
+    notes = map(mask.text, adjusted.notes)
+    call.report.note(*(each for each in notes if each not in call.report.notes))
+    subjects = resolve_subjects(tool, args, workspace)
+    return ParsedCall(call, tool, given, adjusted.values, args, subjects, mask)

@@ -83,7 +83,7 @@ class EditChecks:
         """Add the results to that of the call: their text for the model, and each status."""
         mask = await load_mask(self.turn)
         text = format_results(self._results, [each.path for each in changes])
-        call.report.note(*(mask.text(each) for each in (text, problem) if each))
+        call.report.outputs += (mask.text(each) for each in (text, problem) if each)
         if self._results:
             statuses = [[storable(mask.text(each.name)), each.status] for each in self._results]
             call.report.details["checks"] = statuses

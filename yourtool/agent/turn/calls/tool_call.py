@@ -65,6 +65,8 @@ class CallReport(Struct):
 
     notes: list[str] = []
     """Notes for the model, which follow the result."""
+    outputs: list[str] = []
+    """Texts for the model and the user, which follow the output."""
     details: dict[str, Any] = {}
     """Details of the result that the tool does not have."""
     ends_turn: bool = False
@@ -103,21 +105,25 @@ class ToolCall(Struct, frozen=True):
         self,
         session_id: str,
         content: tuple[TextBlock | ImageBlock, ...],
+        notes: tuple[TextBlock, ...],
         output: ToolOutput | None = None,
     ) -> ResultMessage:
         """Return the message with the result; without an `output` it is an error."""
-        details: dict[str, Any] | None = self.report.details or None
-        if output is not None and output.details is not None:
-            details = {**output.details, **self.report.details}
+        details: dict[str, Any] = {**((output and output.details) or {}), **self.report.details}
+        content += to_text_blocks(*self.report.outputs)
+        if lines := sum(note.text.count("\n") + 1 for note in notes):
+            details["note_lines"] = details.get("note_lines", 0) + lines
         return ResultMessage(
             id=self.message_id,
             session_id=session_id,
             content=(
-                ToolResultBlock(self.block.id, content, output is None or not output.success),
+                ToolResultBlock(
+                    self.block.id, content + notes, output is None or not output.success
+                ),
             ),
             metadata=ResultMetadata(
                 parent_tool_use_id=self.block.id,
-                details=details,
+                details=details or None,
                 terminate=output is not None and output.terminate,
             ),
             created_at=now(),

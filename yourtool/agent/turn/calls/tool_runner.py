@@ -328,7 +328,7 @@ class ToolRunner:
         if has_bytes(content):
             content = await asyncio.to_thread(store_media, turn.env.place.blobs, content)
         self._count(call, canonical_json(content).decode(), running)
-        content += self._take_notes(call)
+        notes = self._take_notes(call)
         self._end_hints.append(output.terminate)
         await turn.channel.emit(*output.facts, parent=call.parent)
         await self._record_end(
@@ -337,11 +337,11 @@ class ToolRunner:
                 tool_use_id=call.block.id,
                 tool_name=call.block.name,
                 success=output.success,
-                output_size_bytes=len(canonical_json(content)),
+                output_size_bytes=len(canonical_json(content + notes)),
                 latency_ms=running.elapsed_ms,
                 files_modified=output.files_modified,
                 command_executed=output.command_executed,
-                message=call.build_result(turn.session_id, content, output),
+                message=call.build_result(turn.session_id, content, notes, output),
             ),
         )
 
@@ -368,7 +368,7 @@ class ToolRunner:
                 latency_ms=0 if running is None else running.elapsed_ms,
                 judgement=call.report.take_judgement(),
                 message=call.build_result(
-                    self._turn.session_id, to_text_blocks(message) + self._take_notes(call)
+                    self._turn.session_id, to_text_blocks(message), self._take_notes(call)
                 ),
             ),
         )
