@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import CommandHandler, CommandResults, SlashCommand
+from yourtool.extensions import settings_list
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.session import Session
 
-_HANDLERS = "yourtool.extensions.settings_list.handlers"
 _SUMMARIES = {
     "config": "show and change the settings",
     "vim": "switch Vim's keys in the prompt on or off, also in the file",
@@ -22,7 +21,7 @@ _SUMMARIES = {
 
 
 def _run(name: str, session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
-    handle: CommandHandler = import_module(_HANDLERS).HANDLERS[name]
+    handle: CommandHandler = settings_list.handlers.HANDLERS[name]
     return handle(session, runtime, argument)
 
 
