@@ -38,7 +38,6 @@ OVER: dict[str, int] = {
 LEAST_LINES = 40
 SHORT = {
     "yourtool/__init__.py": "the version",
-    "yourtool/agent/session/moved_sessions.py": "where a session goes on",
     "yourtool/providers/transports/proxies.py": "the names of proxies in messages",
     "yourtool/agent/turn/calls/call_order.py": "which calls wait for others",
     "yourtool/cli/command_rows.py": "the commands of extensions among those of the core",

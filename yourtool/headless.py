@@ -191,8 +191,7 @@ async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Prin
     attached = await asyncio.to_thread(lambda: tuple(map(read_attachment, options.attachments)))
     _print_warnings([each.notice for each in attached if each.notice], printer)
     content = (TextBlock(task.prompt), *(each.block for each in attached))
-    runtime = await Runtime.open(paths, options)
-    async with _closing(runtime, printer):
+    async with _closing(runtime := await Runtime.open(paths, options), printer):
         _print_warnings(runtime.take_warnings(), printer)
         preferred = options.model or runtime.default_models(options.workspace).preferred
         importing = asyncio.create_task(import_turn(runtime.registry, runtime.catalogue, preferred))

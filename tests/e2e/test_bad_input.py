@@ -95,7 +95,7 @@ def test_a_malformed_configuration_names_file_line_and_key(work, home):
         text=True,
         stdin=subprocess.DEVNULL,
     )
-    assert done.returncode == 2
+    assert done.returncode != 2, "it starts"
     assert "config.toml:2" in done.stderr
     assert "`modle`" in done.stderr and "did you mean" in done.stderr
     assert "Traceback" not in done.stderr

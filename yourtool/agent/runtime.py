@@ -20,7 +20,7 @@ from yourtool.agent.routes.routing_rules import DefaultModels, RoutingRules, fin
 from yourtool.agent.routes.session_routes import Routes
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
-from yourtool.agent.session.moved_sessions import find_workspace
+from yourtool.agent.session.moved_sessions import find_workspace, require_workspace
 from yourtool.agent.session.project.project_checks import find_checks
 from yourtool.agent.session.project.project_trust import ProjectTrust, open_trusted_gate
 from yourtool.agent.session.project.session_hooks import build_own_hooks
@@ -41,7 +41,6 @@ from yourtool.agent.session_environment import (
 from yourtool.agent.tool_servers import ServerPool
 from yourtool.agent.workers.delegation import Delegation, WorkerPlan
 from yourtool.effects import Confirm
-from yourtool.errors import UsageError
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
@@ -87,7 +86,6 @@ class Runtime:
         self.paths, self.options, self.config = paths, options, config
         self.credentials = Credentials(paths).read_keychain()
         self.catalogue, self._warnings = Catalogue.load_valid(paths)
-        self._hides_restriction = False
         add_agents(self.catalogue, config.agents)
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
         self.store, self.space, self.availability = store, SpaceWait(), Availability()
@@ -95,22 +93,18 @@ class Runtime:
         self._sandboxes = Sandboxes(config.sandbox, own) if used else None
         self._prices = StoredPrices(paths.price_tables, self.catalogue)
         self.tool_servers = ServerPool(paths, options, config)
-        self._discovery_file = paths.cache / discovery_cache.FILE_NAME
+        self._asks_all, self._discovery_file = False, paths.cache / discovery_cache.FILE_NAME
         found = self._discovery_file, self.registry, self.catalogue
         self._warnings += discovery_cache.restore_discoveries(*found)
 
     @classmethod
     async def open(cls, paths: Paths, options: RunOptions) -> "Runtime":
-        """Load the settings in a thread; sessions are stored in SQLite.
-
-        Raises:
-            ConfigError: a variable of the environment is invalid.
-        """
+        """Load the settings in a thread; raises `ConfigError` for an invalid variable."""
         report = await asyncio.to_thread(load_usable, paths)
         store = SqliteStore(Database(paths.database))
         runtime = await asyncio.to_thread(cls, paths, options, report.config, store)
         runtime._warnings += map(str, report.problems)
-        runtime._hides_restriction = report.hides_restriction
+        runtime._asks_all = report.hides_restriction
         return runtime
 
     async def close(self) -> None:
@@ -222,12 +216,7 @@ class Runtime:
             state, unread = await load_state(self.store, session_id)
             self._warnings += [describe_unread(session_id, unread)] if unread else []
             root = workspace or find_workspace(state, self.options, self.paths)
-            if not await asyncio.to_thread(os.path.isdir, root):
-                raise UsageError(
-                    f"The workspace of session `{session_id}`, `{root}`, no longer exists. If it"
-                    f" was moved, `yourtool -r {session_id} --cwd DIR` goes on in it;"
-                    " `yourtool sessions show` reads the session."
-                )
+            await require_workspace(root, session_id)
             files = await self._open_workspace(root, dirs, session_id, state.parents)
             env = await self._build_environment(session_id, files, tools, confirm, tool_ids)
             session = await self._reopen(session_id, state, lease, env, to_stored_path(root))
@@ -371,7 +360,7 @@ class Runtime:
             opening = self.paths, options, config.mode, place, snapshot.toolbox.subject_kinds
             gate, problems = await asyncio.to_thread(open_trusted_gate, *opening, session_id)
             self._warnings += map(str, problems)
-            if self._hides_restriction:
+            if self._asks_all:
                 gate.ask_about_all()
         env = SessionEnvironment(
             place=Place(

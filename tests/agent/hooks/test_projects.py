@@ -13,7 +13,6 @@ from yourtool.agent.hooks.hook import TrustedPrograms, build_hook
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.project.project_trust import ProjectTrust
 from yourtool.agent.session.project.session_hooks import build_own_hooks, read_project_hooks
-from yourtool.errors import ConfigError
 from yourtool.events.deltas import Notice
 from yourtool.paths import resolve_paths
 from yourtool.permissions.trust import Trust
@@ -211,11 +210,13 @@ async def test_hook_of_the_user_elsewhere_runs_without_trust(bench):
         ('[[hooks]]\nevnt = "Stop"\n', "did you mean `event`?"),
     ],
 )
-async def test_mistake_of_the_user_prevents_the_start_with_its_line(tmp_path, text, words):
+async def test_mistake_of_the_user_is_reported_with_its_line(tmp_path, text, words):
     config_file(resolve_paths()).write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
-    assert words in str(caught.value)
+    runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
+    [warning] = runtime.take_warnings()
+    await runtime.close()
+    assert words in warning and "every call needs an approval" in warning
+    assert runtime.config.hooks == ()
 
 
 async def test_hooks_of_the_settings_run_in_a_session(tmp_path):

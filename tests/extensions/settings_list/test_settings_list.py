@@ -7,7 +7,7 @@ import pytest
 from yourtool.agent.commands.base import Choose, EnterText, Invocation, Report, SettingChanged
 from yourtool.agent.history.state import State
 from yourtool.events.deltas import Notice
-from yourtool.extensions.settings_list.commands import HANDLERS
+from yourtool.extensions.settings_list.handlers import HANDLERS
 from yourtool.extensions.settings_list.weaker import describe_weakening
 from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue.models import Catalogue

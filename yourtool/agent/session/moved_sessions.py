@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from yourtool.agent.history.state import State
+from yourtool.errors import UsageError
 from yourtool.paths import Paths, from_stored_path
 from yourtool.settings.config import RunOptions
 from yourtool.store.base import SessionStore
@@ -32,3 +33,17 @@ async def describe_no_session(store: SessionStore, workspace: Path) -> str:
             way = f"`yourtool -r {each.id} --cwd .` goes on here."
             return f"{found} The last session of `{path}`, which is gone: {way}"
     return found
+
+
+async def require_workspace(root: Path, session_id: str) -> None:
+    """Check that the directory of a session exists.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if not await asyncio.to_thread(os.path.isdir, root):
+        raise UsageError(
+            f"The workspace of session `{session_id}`, `{root}`, no longer exists. If it"
+            f" was moved, `yourtool -r {session_id} --cwd DIR` goes on in it;"
+            " `yourtool sessions show` reads the session."
+        )

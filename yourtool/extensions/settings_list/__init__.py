@@ -8,3 +8,7 @@ Where a change goes:
   `SessionEnvironment.use_settings` or `tui/screens/ui_settings.py`
 - which changes ask first: `extensions/settings_list/weaker.py`
 """
+
+from yourtool.foundation.late_modules import late_modules
+
+__getattr__ = late_modules(__name__, "handlers")  # needed by the first command
