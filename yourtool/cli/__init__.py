@@ -43,7 +43,7 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _FPS_VARIABLE = "TEXTUAL_FPS"
 """Textual's maximum frame rate: https://textual.textualize.io/api/constants/"""
 _SILENT_SECONDS = 3.0
-"""Time after which nobody seems to write to standard input."""
+"""Time after which standard input seems to stay silent."""
 _SWITCH_SECONDS = 0.0005
 """How long a thread that computes delays the event loop after each system call; usually 5 ms. A
 library that a thread imports would otherwise stop the keys."""

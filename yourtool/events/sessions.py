@@ -35,7 +35,7 @@ class SessionResumed(Fact, frozen=True, kw_only=True, tag="session.resumed"):
 
     workspace_hash: str
     workspace_path: str | UnsetType = UNSET
-    """The directory in which it goes on; unset: the one before."""
+    """The directory in which it continues; unset: the one before."""
     last_event_id_at_resume: str | None = None
 
 

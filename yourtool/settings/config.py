@@ -179,7 +179,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     """The options of the command line, which apply to every session of the run."""
 
     workspace: Path
-    names_workspace: bool = False  # so that a resumed session goes on in it
+    names_workspace: bool = False  # a resumed session continues in it
     model: str | None = None
     use_placeholders: bool = False
     """Whether `model` gets placeholders for stored media that it does not support."""

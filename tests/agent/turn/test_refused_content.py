@@ -1,4 +1,4 @@
-"""What a provider refuses is set aside, and the session goes on."""
+"""What a provider refuses is set aside, and the session continues."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""`/goal`: turns until a check passes, or a model says that the goal is met."""
+"""`/goal`: turns until a check passes, or a model judges that the goal is met."""
 
 import asyncio
 import json

@@ -12,7 +12,7 @@ from yourtool.store.base import SessionStore
 
 
 def find_workspace(state: State, options: RunOptions, paths: Paths) -> Path:
-    """Return the directory in which a session goes on: a named one, or that of the session.
+    """Return the directory in which a session continues: a named one, or that of the session.
 
     The copy for a demo stays its directory.
     """

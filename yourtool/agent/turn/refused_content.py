@@ -1,6 +1,6 @@
 """Content that a provider refuses.
 
-One picture must not end a session. What came since the last reply is set aside first, because the
+One image must not end a session. What came since the last reply is set aside first, because the
 provider has not accepted it yet; then everything of its kind. The session still stores it.
 """
 

@@ -1,4 +1,4 @@
-"""Answers of a server, whose parts are valid or left out one by one.
+"""Repair of the answers of a server.
 
 The library validates an answer as a whole: one odd tool or block would cost all others.
 """
@@ -36,7 +36,7 @@ class AnswerRepairs:
         self._dropped = list[str]()
 
     def take_dropped(self) -> tuple[str, ...]:
-        """Return why tools were left out since the last call, each with its name."""
+        """Return why tools were dropped since the last call, each with its name."""
         taken, self._dropped = tuple(self._dropped), []
         return taken
 

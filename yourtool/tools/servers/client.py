@@ -60,7 +60,7 @@ class ToolList(Struct, frozen=True):
     tools: tuple[ForeignTool, ...]
     instructions: str = ""
     dropped: tuple[str, ...] = ()
-    """Why tools that are not valid were left out, each with its name."""
+    """Why tools that are not valid were dropped, each with its name."""
 
 
 class Owner(Struct, frozen=True):

@@ -107,7 +107,7 @@ async def _find_question(decided: DecidedCall, turn: Turn) -> Confirmation | Non
     """Return the question about a call, with all it offers; None: it runs without one.
 
     Raises:
-        ToolError: the call must not run, or nobody can answer.
+        ToolError: the call must not run, or no user can answer.
     """
     decision, definition = decided.decision, decided.parsed.tool.definition
     has_user = turn.env.user.interactive
