@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from yourtool.effects import ToolDefinition
 from yourtool.tools.schema import describe_fields
 
+_MARKS = re.compile(r"<\|.*|:\d+$", re.DOTALL)
+"""What some models add to a name: special tokens, or the number of the call."""
 _SEPARATORS = re.compile(r"[\s_.:/-]+")
 
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -51,7 +53,7 @@ def describe_unknown_tool(name: str, tools: Sequence[ToolDefinition]) -> str:
 def find_tool_name(name: str, known: Iterable[str]) -> str | None:
     """Return the tool that a wrong name means, by its spelling or as a synonym; None if unknown."""
     names = {_normalize(each): each for each in known}
-    wanted = _normalize(name)
+    wanted = _normalize(_MARKS.sub("", name))
     for form in (wanted, wanted.removeprefix("functions"), wanted.removesuffix("tool")):
         if form in names:
             return names[form]

@@ -30,6 +30,7 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.metadata import ToolInputError
 from yourtool.providers.replies.arguments import ArgumentsScanner, parse_arguments
+from yourtool.providers.replies.spoilt_arguments import read_arguments
 
 MAX_CHARACTERS = 4_000_000
 """Largest reply: several times what any model can generate."""
@@ -333,7 +334,7 @@ class ToolCallBuilder(BlockBuilder):
         ]
 
     def _end(self, message_id: str, unfinished: str | None) -> list[StreamEvent]:
-        self._input, self.error = parse_arguments("".join(self.parts))
+        self._input, self.error = read_arguments("".join(self.parts))
         if unfinished is not None and not self.was_closed:
             self.error = unfinished
         return [
