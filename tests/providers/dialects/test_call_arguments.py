@@ -150,9 +150,11 @@ async def test_call_with_an_object_runs(way):
 
 @pytest.mark.parametrize("way", ["anthropic, at the start", "google, streamed", "google, whole"])
 @pytest.mark.req("R-ADP-06")
-async def test_object_in_a_string_is_invalid(way):
+async def test_object_in_a_string_is_read_and_other_text_is_invalid(way):
     dialect, body = WAYS[way]
     block, error = await read_call(dialect, body('{"path": "sub"}'))
+    assert (block.input, error) == ({"path": "sub"}, None)
+    block, error = await read_call(dialect, body("sub"))
     assert block.input == {}
     assert error is not None
     assert error.error == "the arguments are not a JSON object but text"
