@@ -15,6 +15,7 @@ from tests.regexes import attacks, overlaps, parse
 from yourtool.foundation.masking import Mask
 from yourtool.foundation.wildcards import parse_wildcard
 from yourtool.permissions.shell.open_rules import load_stars
+from yourtool.providers.requests.output_limits import MOST_PATTERNS, WHOLE_PATTERNS
 from yourtool.tui.input.completer import subsequence_pattern
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +37,7 @@ BUILT = {
     "yourtool/tui/input/choice_filter.py: subsequence_pattern(letters)": [
         subsequence_pattern("aab")
     ],
+    "yourtool/providers/requests/output_limits.py: each": [*MOST_PATTERNS, *WHOLE_PATTERNS],
     "yourtool/permissions/shell/open_rules.py: each": [
         pattern for row in load_stars().values() for pattern in row.matches
     ],

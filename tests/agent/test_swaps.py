@@ -1,5 +1,7 @@
 """Swapping the model in a session: the worked examples of the message contract."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from tests.agent.harness import MODEL, Checked, play
@@ -137,7 +139,8 @@ async def test_report_of_what_the_new_model_did_not_get_is_stored_and_shown(benc
     assert [each.message_id for each in report.left_out] == [prompt.id, reply.id]
     await session.close()
     again = await bench.session(Checked(Scripted([])), resume=session.id)
-    _, shown = [each async for each in explain_model(again, None, "")]
+    runtime = SimpleNamespace(catalogue=bench.catalogue)
+    *_, shown = [each async for each in explain_model(again, runtime, "")]
     first, image, thinking = shown.text.split("\n")
     assert first == "Handed over from anthropic:test to openai:blind: 2 blocks not sent"
     assert f"image of message {prompt.id}" in image and "thinking" in thinking

@@ -288,6 +288,8 @@ COMMANDS = (
     ("-p", "again", "--allow", "{text}"),
     ("sessions", "list"),
     ("sessions", "list", "--json"),
+    ("agents",),
+    ("agents", "--json"),
     ("sessions", "show", "{session}"),
     ("sessions", "search", "tide"),
     ("sessions", "export", "{session}"),

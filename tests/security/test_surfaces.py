@@ -35,7 +35,7 @@ VISITED = (
     "undo", "redo", "rewind", "cost", "context", "rules", "why", "route", "request",
     "compact", "diff", "theme", "mode",
     "trust", "permissions", "skill", "memory", "copy list", "processes", "fork", "new", "resume",
-    "steer", "plan", "tree", "note tide",
+    "steer", "plan", "tree", "note tide", "status", "hooks", "doctor", "agents",
 )  # fmt: skip
 """The slash commands, in an order in which each has something to show."""
 UNVISITED = {
@@ -50,6 +50,8 @@ UNVISITED = {
     "mcp": "shows what `yourtool mcp show` prints; `tests/cli/test_mcp.py` has hostile servers",
     "btw": "shows a reply: test_answer.py has one with sequences and markup",
     "review": "shows an entry of the session, as `/note` does",
+    "config": "shows the settings of the user, as `yourtool config show` does",
+    "vim": "shows a notice of the program",
     "quit": "ends every scenario",
 }
 NO_TEXT_OF_OTHERS = {

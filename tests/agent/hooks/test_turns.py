@@ -1,5 +1,7 @@
 """Hooks decide on calls, prompts and the end of a turn; every hook is a real process."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from tests.agent.harness import DENY, User, play
@@ -336,7 +338,8 @@ async def test_question_is_a_notification(bench, scripts):
 async def test_why_names_the_hook_that_refused(bench, scripts):
     guard = scripts.hook("PreToolUse", "sys.stderr.write('not this'); sys.exit(2)", "Write")
     session, _ = await run(bench, [guard], write())
-    [*_, notice] = await play(explain_model(session, None, ""))
+    runtime = SimpleNamespace(catalogue=bench.catalogue)
+    [*_, notice] = await play(explain_model(session, runtime, ""))
     assert guard.name in notice.text
     assert "not this" in notice.text
     facts = await bench.store.read(session.id)

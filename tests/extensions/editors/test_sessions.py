@@ -99,7 +99,8 @@ async def test_mode_and_settings_are_those_that_the_editor_selects(work, script)
         await editor.conn.set_session_mode(session_id=session_id, mode_id="accept-edits")
         [model, effort] = session.config_options
         assert (model.category, effort.category) == ("model", "thought_level")
-        other = next(each.value for each in model.options if each.value != model.current_value)
+        offered = [each.value for each in model.options if each.value != model.current_value]
+        other = next(each for each in offered if each.startswith("anthropic:"))
         answer = await editor.conn.set_config_option(
             config_id="model", session_id=session_id, value=other
         )

@@ -26,8 +26,7 @@ _WORK = """\
 
 _TOOLS = """\
 # Tools
-- Make several calls in one reply where you can. Those that only read run together, edits and
-  commands one after the other, in their order.
+- Make several calls in one reply: reads run together, edits and commands in order.
 - Change existing files by edits, not by writing them anew.
 - For work of several steps keep update_plan current. For a question, just answer.
 - A declined call is a decision: take the reason into account and do not try the same again.

@@ -8,7 +8,7 @@ from msgspec import Struct
 from yourtool.errors import UsageError
 
 USAGE = "[--turns N] [--cost USD] [--minutes N] TEXT [-- COMMAND]"
-_OPTION = re.compile(r"--(turns|cost|minutes)[ =]+(\S+)\s*")
+_OPTION = re.compile(r"--(turns|cost|minutes)[ =]+([^\s=]\S*)\s*")
 _CHECK = re.compile(r"(?:^|\s)--\s+")
 _MOST = 10_000
 

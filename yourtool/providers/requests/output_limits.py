@@ -19,30 +19,28 @@ _MARGIN, _SHARE = 512, 20
 """Tokens that an estimate may lack, and one part in this number of them."""
 _NUMBER = r"(\d[\d,_]{0,11})"
 _OUTPUT = r"max(?:imum)?[ _]?(?:new|output|completion)?[ _]?tokens"
-_MOST = tuple(
-    re.compile(pattern, re.IGNORECASE | re.DOTALL)
-    for pattern in (
-        rf"can only afford {_NUMBER}",
-        rf"supports at most {_NUMBER} (?:completion|output) tokens",
-        rf"max_tokens: \d+ > {_NUMBER}, which is the maximum",
-        rf"{_OUTPUT}\W{{0,3}}[^.]{{0,60}}?range[^.\[(]{{0,40}}\[\d+, ?{_NUMBER}\]",
-        rf"range of {_OUTPUT}[^.\[]{{0,40}}\[\d+, ?{_NUMBER}\]",
-        rf"{_OUTPUT}\W{{0,3}} (?:must|should) be (?:less than or equal to|at most|<=) `?{_NUMBER}",
-        rf"tokens you requested exceeds the model limit of {_NUMBER}",
-    )
+MOST_PATTERNS = (
+    rf"can only afford {_NUMBER}",
+    rf"supports at most {_NUMBER} (?:completion|output) tokens",
+    rf"max_tokens: \d+ > {_NUMBER}, which is the maximum",
+    rf"{_OUTPUT}\W{{0,3}}[^.]{{0,60}}?range[^.\[(]{{0,40}}\[\d+, ?{_NUMBER}\]",
+    rf"range of {_OUTPUT}[^.\[]{{0,40}}\[\d+, ?{_NUMBER}\]",
+    rf"{_OUTPUT}\W{{0,3}} (?:must|should) be (?:less than or equal to|at most|<=) `?{_NUMBER}",
+    rf"tokens you requested exceeds the model limit of {_NUMBER}",
 )
 _RANGE = re.compile(rf"supported range is from 1 \(inclusive\) to {_NUMBER} \(exclusive\)")
-_WHOLE = tuple(
-    # the window, the tokens of the prompt
-    re.compile(pattern, re.IGNORECASE | re.DOTALL)
-    for pattern in (
-        r"exceed context limit: (?P<prompt>\d+) \+ \d+ > (?P<window>\d+)",
-        r"maximum context length is (?P<window>\d+) tokens.{0,60}?requested (?:about )?\d+ tokens"
-        r" \((?P<prompt>\d+) (?:in the messages|of text input)[^)]{0,80}"
-        r"\d+ (?:in the completion|in the output)",
-        r"maximum context length is (?P<window>\d+) tokens and your request has (?P<prompt>\d+)"
-        r" input tokens",
-    )
+WHOLE_PATTERNS = (
+    r"exceed context limit: (?P<prompt>\d+) \+ \d+ > (?P<window>\d+)",
+    r"maximum context length is (?P<window>\d+) tokens.{0,60}?requested (?:about )?\d+ tokens"
+    r" \((?P<prompt>\d+) (?:in the messages|of text input)[^)]{0,80}"
+    r"\d+ (?:in the completion|in the output)",
+    r"maximum context length is (?P<window>\d+) tokens and your request has (?P<prompt>\d+)"
+    r" input tokens",
+)
+"""With the window and the tokens of the prompt."""
+_MOST, _WHOLE = (
+    tuple(re.compile(each, re.IGNORECASE | re.DOTALL) for each in patterns)
+    for patterns in (MOST_PATTERNS, WHOLE_PATTERNS)
 )
 _RATE = re.compile(
     rf"tokens per (?:minute|day)[^:]{{0,40}}: Limit {_NUMBER}.{{0,40}}?Requested {_NUMBER}",

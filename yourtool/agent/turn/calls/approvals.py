@@ -5,8 +5,9 @@ it adds allow them, or it denies the rest.
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -142,7 +143,7 @@ async def _wait_for_answer(
     turn.reply.open_questions.append(question)
     try:
         async with notifying(confirmation, turn), asyncio.timeout(seconds):
-            asking = question.wait(turn.env.user.confirm(confirmation))
+            asking = question.wait(partial(turn.env.user.confirm, confirmation))
             return await turn.interrupt.guard(asking)
     except TimeoutError:
         return Decision(verdict=Verdict.TIMEOUT)
@@ -171,9 +172,9 @@ class _OpenQuestion:
         if not self._outcome.done():
             self._outcome.set_result(outcome)
 
-    async def wait(self, answer: Awaitable[Decision]) -> Decision | DecidedCall:
+    async def wait(self, ask: Callable[[], Awaitable[Decision]]) -> Decision | DecidedCall:
         """Return the answer of the user, or the outcome of another question, if it is first."""
-        asking = asyncio.ensure_future(answer)
+        asking = asyncio.ensure_future(ask())
         try:
             await asyncio.wait((asking, self._outcome), return_when=asyncio.FIRST_COMPLETED)
             return await asking if asking.done() else self._outcome.result()
