@@ -18,7 +18,7 @@ run: .venv/.run  ## Open yourtool here; ARGS="…" are its arguments
 	@$(BIN)yourtool $(ARGS)
 
 test: .venv/.dev  ## Run the tests; ARGS="…" are pytest's arguments
-	$(if $(ARGS),,@echo 'make: all tests take about five minutes on two cores' >&2)
+	$(if $(ARGS),,@echo 'make: all tests take about seven minutes on two cores' >&2)
 	$(PYTEST) $(ARGS)
 
 test-remaining: .venv/.dev  ## Run the cases and the long tests that `make test` leaves out
