@@ -15,6 +15,7 @@ from functools import partial
 from yourtool.agent.turn.agents import abandon_agent, settle_agent
 from yourtool.agent.turn.broken_replies import wait_to_repeat
 from yourtool.agent.turn.calls import tool_runner
+from yourtool.agent.turn.calls_in_text import tell_of_call
 from yourtool.agent.turn.compaction import make_room_before_request, make_shorter
 from yourtool.agent.turn.hand_over import report_hand_over
 from yourtool.agent.turn.hook_events import run_at_stop
@@ -103,6 +104,7 @@ async def _run_steps(turn: Turn) -> None:
         if (
             not blocks
             and turn.reply.stop_reason is not StopReason.PAUSE_TURN
+            and not await tell_of_call(turn, end.message)
             and not await run_at_stop(turn)
         ):
             return

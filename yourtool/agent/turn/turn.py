@@ -136,6 +136,8 @@ class Recovery(Struct):
     """Id of the message up to which requests omit opaque blocks on trial, after a rejection."""
     compacted: int = 0
     """The `Level` of the last summary; 0: there was none."""
+    told_of_call: bool = False
+    """Whether the model was told in this turn that it wrote a call as text."""
     broken: int = 0
     """Number of replies that broke off."""
     rejections: int = 0
