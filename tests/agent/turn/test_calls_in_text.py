@@ -1,4 +1,4 @@
-"""A call that a model writes as text does not run, and the model is told once."""
+"""A call that a model writes as text does not run, and the model gets one note."""
 
 import pytest
 from hypothesis import given

@@ -1,7 +1,7 @@
 """Calls that a model writes as text.
 
 Small models, and the servers around them, send a call as the end of a reply. Nothing in a text
-runs: the model is told once in a turn, unless it has shown that it can call tools.
+runs: the model gets a note once in a turn, unless it has shown that it can call tools.
 """
 
 import re
@@ -32,7 +32,7 @@ _ENDS = ("}", "]", ">", ")", "```")
 
 
 async def tell_of_call(turn: Turn, reply: ReplyMessage) -> bool:
-    """Tell a model that its reply ends with a call as text; return whether the turn continues."""
+    """Add a note that a reply ends with a call as text; return whether the turn continues."""
     name = find_call(reply.text, {each.name for each in turn.get_tools()})
     if name is None or _can_call(turn):
         return False

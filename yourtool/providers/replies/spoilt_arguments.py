@@ -1,4 +1,4 @@
-"""Spoilt arguments of calls that can be read in one way only.
+"""Arguments of calls with marks around them.
 
 Small models and the servers around them add marks to a complete object. What is cut stays an error.
 """
