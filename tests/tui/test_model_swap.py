@@ -75,9 +75,9 @@ async def test_refused_swap_offers_placeholders_a_fork_or_cancel(tmp_path, serve
         assert "! images" in shown and "1 image not sent: `openai:blind` takes no images" in shown
         assert "Send placeholders for the images" in shown
         assert "continue in a copy of the session, up to prompt 2" in shown
-        assert "anthropic:claude-sonnet-4-6 stays active" in shown
+        assert "anthropic:claude-sonnet-5-5 stays active" in shown
         await press(pilot, "escape")
-        assert app.chat.session.model.id == "anthropic:claude-sonnet-4-6"
+        assert app.chat.session.model.id == "anthropic:claude-sonnet-5-5"
         assert "Cannot swap to openai:blind: session contains images" in screen_text(app)
 
 
@@ -114,7 +114,7 @@ async def test_model_option_offers_the_same_choices(tmp_path, server):
         await app.shut_down()
     async with _app(tmp_path / "work", "openai:blind", proceed=True) as (app, pilot):
         await until(pilot, lambda: isinstance(app.screen, SwapSheet))
-        assert app.chat.session.model.id == "anthropic:claude-sonnet-4-6"
+        assert app.chat.session.model.id == "anthropic:claude-sonnet-5-5"
         await until(pilot, lambda: "Send placeholders for the images" in screen_text(app))
         await press(pilot, "enter")
         await until(pilot, lambda: app.chat.session.model.id == "openai:blind")
@@ -137,4 +137,4 @@ async def test_sheet_fits_small_screens_and_page_keys_scroll_it(tmp_path, server
         await settle(pilot)
         assert "! images" not in screen_text(app)
         await press(pilot, "pageup", "escape")
-        assert app.chat.session.model.id == "anthropic:claude-sonnet-4-6"
+        assert app.chat.session.model.id == "anthropic:claude-sonnet-5-5"

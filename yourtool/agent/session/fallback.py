@@ -135,10 +135,16 @@ def _get_recipient(model: Model) -> tuple[str, str]:
     return provider, vendor if slash else provider
 
 
-def _measure_distance(wanted: Model, other: Model) -> tuple[bool, bool, Decimal]:
-    """Return how unlike two models are: another provider, an unknown price, another price."""
+def _measure_distance(wanted: Model, other: Model) -> tuple[bool, bool, bool, Decimal]:
+    """Return how unlike two models are: another provider, name, unknown price, another price."""
     is_elsewhere = _get_recipient(wanted) != _get_recipient(other)
+    is_other = _get_plain_name(wanted) != _get_plain_name(other)
     if wanted.price is None or other.price is None:
-        return is_elsewhere, True, Decimal(0)
+        return is_elsewhere, is_other, True, Decimal(0)
     difference = wanted.price.input_per_mtok_usd - other.price.input_per_mtok_usd
-    return is_elsewhere, False, abs(difference)
+    return is_elsewhere, is_other, False, abs(difference)
+
+
+def _get_plain_name(model: Model) -> str:
+    """Return the name of a model, which is the same at every provider."""
+    return model.id.partition(":")[2].rpartition("/")[2].replace(".", "-")

@@ -218,8 +218,14 @@ def _matching_models(query: str, aliases: Mapping[str, str]) -> list[str]:
 
 
 def _owners(alias: str, aliases: Mapping[str, str]) -> list[str]:
-    """Return the models with exactly this alias."""
-    return [name for name, known in aliases.items() if alias and alias in known.split(", ")]
+    """Return the models with exactly this alias, then those of vendors that end with it."""
+    if not alias:
+        return []
+    end = alias.lower().replace(".", "-")
+    ends = (f":{end}", f"-{end}") if any(map(str.isdigit, end)) else ()
+    own = (each for each in aliases if "/" not in each)
+    tails = [each for each in own if ends and each.replace(".", "-").endswith(ends)]
+    return [name for name, known in aliases.items() if alias in known.split(", ")] + tails
 
 
 def fuzzy_matches(query: str, names: Iterable[str], limit: int = MAX_SUGGESTIONS) -> list[str]:
