@@ -219,6 +219,7 @@ async def _read_chunk(
         return await timer.run(_next(chunks))
     except NetworkError:
         if has_ended or parser.is_complete:
+            timer.has_given_up = True
             return None
         raise
 
@@ -238,8 +239,9 @@ async def _decode_frames(
             yield batch
         if decoder.is_document and chunk.strip():
             timer.reset(is_content=True)
-    for batch in _split(decoder.end()):
-        yield batch
+    if not timer.has_given_up:  # else the last frame is cut
+        for batch in _split(decoder.end()):
+            yield batch
 
 
 def _split(frames: Iterable[SseEvent]) -> Iterator[Sequence[SseEvent]]:

@@ -646,3 +646,14 @@ async def test_deeply_nested_note_is_storable():
     done = {"type": "response.output_item.done", "item": item}
     complete_event = await read_reply(ResponsesDialect(), data(done), RESPONSE)
     assert complete_event.provider_raw["notes"]["0"] == [{"item": item}]
+
+
+async def test_error_of_a_reply_stays_if_what_follows_it_stalls_in_the_middle_of_an_event():
+    error = {"type": "error", "code": "rate_limit_exceeded", "message": "slow down", "param": None}
+    cut = 'event: response.failed\ndata: {"type":"response.failed","response":{"err'
+    body = f"event: error\ndata: {json.dumps(error)}\n\n{cut}".encode()
+    transport = Playback([body], pause=asyncio.Event().wait)
+    speaker = WireAdapter(ResponsesDialect(), transport, "acme", timeouts=QUICK)
+    async with asyncio.timeout(30):
+        _, problem = await collect_events(speaker, request(model("acme")))
+    assert type(problem) is RateLimitError
