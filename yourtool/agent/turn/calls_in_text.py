@@ -34,7 +34,7 @@ _ENDS = ("}", "]", ">", ")", "```")
 async def tell_of_call(turn: Turn, reply: ReplyMessage) -> bool:
     """Add a note that a reply ends with a call as text; return whether the turn continues."""
     name = find_call(reply.text, {each.name for each in turn.get_tools()})
-    if name is None or _can_call(turn):
+    if name is None or not turn.model.capabilities.supports_tools or _can_call(turn):
         return False
     again = turn.recovery.told_of_call
     what = f"`{turn.model.id}` wrote a call of `{name}` as text, which does not run"
