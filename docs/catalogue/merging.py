@@ -14,7 +14,7 @@ from yourtool.providers.catalogue import families
 from yourtool.providers.catalogue.shipped import Row
 
 _KEPT = timedelta(days=400)
-"""How long a model that ended is still known by its name."""
+"""Time for which the name of a model that ended stays known."""
 _FIRST_PATCHES = (4, 0.1)
 """The first GPT that is trained on patches
 (https://cookbook.openai.com/examples/gpt4-1_prompting_guide)."""
@@ -49,7 +49,7 @@ def _correct_window(model: str, said: Mapping[str, Said], listed: Models) -> Non
 
 
 def _is_same_without_date(model: str, rows: Mapping[str, Row]) -> bool:
-    """Whether the row of the name without the date is equal."""
+    """True if the row of the name without the date is equal."""
     provider, _, name = model.partition(":")
     shorter = families.omit_date(name)
     return shorter != name and rows.get(f"{provider}:{shorter}") == rows[model]
@@ -139,7 +139,7 @@ def _find_form(provider: str, said: Mapping[str, Said]) -> str | None:
 
 
 def _is_priced(name: str, said: Said) -> bool:
-    """Whether a source states a price; zero for a model that is not free means unknown."""
+    """True if a source states a price; zero for a model that is not free means unknown."""
     return said.price is not None and bool(said.price.input or said.price.output or ":free" in name)
 
 

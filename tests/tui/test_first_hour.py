@@ -1,4 +1,4 @@
-"""The concepts that a person meets unasked in the first hour; see ADR 96.
+"""The six concepts of the first hour (ADR 96).
 
 The recording of the screenshots has every screen of a first session: the start, the request, the
 questions about an edit and a command, and the end.

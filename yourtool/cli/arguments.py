@@ -114,7 +114,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """`mcp add --header`: `NAME: VALUE`."""
     workspace: Path
     names_workspace: bool = False
-    """Whether `--cwd` names the workspace."""
+    """True if `--cwd` names the workspace."""
     add_dirs: tuple[Path, ...] = ()
     output_format: str = "text"
     max_turns: int | None = None

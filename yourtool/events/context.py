@@ -13,7 +13,7 @@ from yourtool.events.facts import Actor, Fact, Sensitivity
 RoomReason: TypeAlias = Literal["user", "threshold", "overflow"]
 """Why a conversation was shortened: the user asked, it was long, or a provider rejected it."""
 Override: TypeAlias = Literal["pinned", "truncated", "without_media", "omitted", "none"]
-"""What requests have of a message: always all of it, its start and its end, all but its
+"""The part of a message in requests: always all of it, its start and its end, all but its
 attachments, nothing, the usual."""
 
 
@@ -63,7 +63,7 @@ class ContextCompacted(Fact, frozen=True, kw_only=True, tag="context.compacted")
 
 
 class ContextOverridden(Fact, frozen=True, kw_only=True, tag="context.overridden"):
-    """What requests have of one message, which the session stores as it was.
+    """The part of one message in requests; the session stores all of it.
 
     The user chose it, or a provider refused the rest.
     """

@@ -199,7 +199,7 @@ class SnapshotModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unconfigured: str = ""
     """Why its provider is not configured; empty: it is."""
     ended: str = ""
-    """Why the provider answers with it no longer; empty: it does."""
+    """The reason why the provider no longer offers it; empty: it does."""
 
 
 class RoutingSnapshot(Fact, frozen=True, kw_only=True, tag="routing.snapshot"):

@@ -18,7 +18,7 @@ _ADDRESS = re.compile(
 )
 """Without a name and a password before the host, and without letters that only look like ASCII."""
 _SAFE = "%/:?#[]@!$&'()*+,;=-._~"
-"""What an address can contain besides letters and digits (RFC 3986)."""
+"""Characters of an address besides letters and digits (RFC 3986)."""
 
 
 @lru_cache(1_024)

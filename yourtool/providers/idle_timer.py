@@ -54,7 +54,7 @@ class IdleTimer:
         self._paused_at = 0.0
         self._has_started = False
         self.has_given_up = False
-        """Whether the rest of a reply that had ended was not waited for."""
+        """True if the rest of a reply that had ended was not waited for."""
 
     def start(self) -> None:
         """Start the timeout of the first event."""

@@ -36,7 +36,7 @@ class ModelStatus(Struct, frozen=True):
     outage: str | None = None
     """Why it is unavailable."""
     ended: str | None = None
-    """Why the provider answers with it no longer."""
+    """The reason why the provider no longer offers it."""
 
 
 class Situation(Struct, frozen=True, kw_only=True):

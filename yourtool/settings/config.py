@@ -228,7 +228,7 @@ class ConfigReport(Struct, frozen=True):
 
     @property
     def hides_restriction(self) -> bool:
-        """Whether a mistake may hide a restriction, so that every call needs an approval."""
+        """True if a mistake may hide a restriction, so that every call needs an approval."""
         return any(each.hides_restriction for each in self.problems)
 
     def require_usable(self) -> None:

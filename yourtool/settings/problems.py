@@ -26,11 +26,11 @@ class Problem(Struct, frozen=True, kw_only=True):
     outcome: str = ""
     """The value that applies in its place, as a sentence; empty: the message has it."""
     hides_restriction: bool = False
-    """Whether it may have been meant to restrict the model, so every call needs an approval."""
+    """True if it may have been meant to restrict the model, so every call needs an approval."""
 
     @property
     def prevents_start(self) -> bool:
-        """Whether the program does not start: the mistake is in a variable or an option."""
+        """True if the program does not start: the mistake is in a variable or an option."""
         return self.where.startswith(("environment ", "option "))
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 def is_restriction(text: str) -> bool:
-    """Whether part of a file may restrict the model."""
+    """True if part of a file may restrict the model."""
     return _RESTRICTION.search(text) is not None
 
 

@@ -27,7 +27,7 @@ def split_save_option(argument: str) -> tuple[str, bool]:
 
 
 def save_setting(paths: Paths, key: TableKey, value: Any) -> Path:
-    """Set a key of `config.toml`, or remove it if `value` is None.
+    """Set a key of `config.toml`; a `value` of None removes it.
 
     Comments and order do not change. A new key is inserted below the comment that names it, else at
     the start of its table, which is added at the end if it is missing. Blocks on the file system.

@@ -29,7 +29,7 @@ class SettingField(Struct, frozen=True):
 
 
 def find_field(key: TableKey, kind: type[Struct]) -> SettingField | None:
-    """Return the type of a setting of a table; None if there is none or a list contains it."""
+    """Return the type of a setting of a table; None for an unknown key and inside a list."""
     name, *rest = key
     if (field := describe_fields(kind).get(name)) is None:
         return None

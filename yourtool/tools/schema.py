@@ -62,7 +62,7 @@ _TYPES: dict[str, Callable[[object], bool]] = {
 }
 
 Keywords: TypeAlias = Mapping[str, tuple[str, Callable[[object], bool]]]
-"""What each keyword must be, and the test for it."""
+"""The form of each keyword, and the test for it."""
 
 _KEYWORDS: Keywords = {
     "type": (

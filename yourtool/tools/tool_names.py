@@ -7,7 +7,7 @@ from yourtool.effects import ToolDefinition
 from yourtool.tools.schema import describe_fields
 
 _MARKS = re.compile(r"<\|.*|:\d+$", re.DOTALL)
-"""What some models add to a name: special tokens, or the number of the call."""
+"""Additions of some models to a name: special tokens, or the number of the call."""
 _SEPARATORS = re.compile(r"[\s_.:/-]+")
 
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""What other processes see of open questions."""
+"""Open questions as other processes see them."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a provider refuses is set aside, and the session continues."""
+"""Content that a provider refuses, in a session that continues."""
 
 import base64
 import json

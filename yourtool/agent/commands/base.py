@@ -48,7 +48,7 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     """Whether the argument can have several lines."""
     needs_session: bool = True
     has_answer: bool = False
-    """Whether `-p` runs it: the last `entry.added` with data is the answer."""
+    """True if `-p` runs it: the last `entry.added` with data is the answer."""
     aliases: tuple[str, ...] = ()
 
     @property
@@ -116,7 +116,7 @@ class ShowAnswer(Struct, frozen=True):
     """Show a text while it grows, apart from the conversation; closing it stops it."""
 
     title: str
-    """What it answers."""
+    """The question that it answers."""
     pieces: AsyncGenerator[str, None]
     """Raises a `YourtoolError` if there is no answer."""
     stop: Callable[[], object]

@@ -74,5 +74,5 @@ def _is_existing_path(path: Path) -> bool:
 
 
 def _is_mistyped(name: str, candidates: tuple[str, ...]) -> bool:
-    """Whether a word is close to the name of a model; a decorator or a package is not."""
+    """True if a word is close to the name of a model; a decorator or a package is not."""
     return find_closest(name, candidates, CLOSE) is not None

@@ -213,7 +213,7 @@ class FileRestoring:
         return RestorePlan(plan.kind, plan.turns, tuple(files), (*others, *left), plan.through)
 
     def _is_partial(self, item: FileRestore, state: FileState) -> bool:
-        """Whether a kill has interrupted the write of a file that cannot be replaced."""
+        """True if a kill has interrupted the write of a file that cannot be replaced."""
         if state.content is None or not item.after.stored or not item.before.stored:
             return False
         try:

@@ -31,7 +31,7 @@ from yourtool.providers.requests.reasoning_effort import describe_effort_change
 from yourtool.routing.router import RejectionCode
 
 _END_NOTICE = timedelta(days=60)
-"""How long before the end of a model its users are warned."""
+"""Time of the warning before the end of a model."""
 
 
 def parse_prompt(

@@ -58,7 +58,7 @@ def find_call(text: str, names: set[str]) -> str | None:
 
 
 def _can_call(turn: Turn) -> bool:
-    """Whether the model has called a tool in this conversation."""
+    """True if the model has called a tool in this conversation."""
     return any(
         isinstance(each, ReplyMessage) and each.tool_uses and each.metadata.model == turn.model.id
         for each in turn.state.conversation

@@ -46,7 +46,7 @@ class SilentRequest(Struct, frozen=True):
     tool_choice: ToolChoice = "none"
     """Anthropic's cache has the messages only if it is that of the request before."""
     question: str | UnsetType = UNSET
-    """What the user asked, to be stored with the call."""
+    """The question of the user, stored with the call."""
 
 
 class PreparedRequest(Struct, frozen=True):

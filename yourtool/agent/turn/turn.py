@@ -137,7 +137,7 @@ class Recovery(Struct):
     compacted: int = 0
     """The `Level` of the last summary; 0: there was none."""
     told_of_call: bool = False
-    """Whether the model got a note in this turn that it wrote a call as text."""
+    """True if the model got a note in this turn that it wrote a call as text."""
     broken: int = 0
     """Number of replies that broke off."""
     rejections: int = 0

@@ -17,7 +17,7 @@ from yourtool.tools.workspace.workspace import Workspace
 
 _SECONDS = 20.0
 _BRANCHES = ("@{upstream}", "main", "master", "origin/main", "origin/master")
-"""What a branch is compared with if nothing is uncommitted: the first that it is ahead of."""
+"""Bases of a branch if nothing is uncommitted: the first that it is ahead of."""
 _START = "diff --git "
 _MAX_FILE_CHARACTERS = 60_000
 _MAX_UNTRACKED_BYTES = 1_000_000
@@ -134,7 +134,7 @@ class _Reader:
         return [f"{_START}{each}\n" for each in parts]
 
     def _may_be_sent(self, name: str) -> bool:
-        """Whether a file is one that a model can read without a question; else note it."""
+        """True if a file is one that a model can read without a question; else note it."""
         try:
             reason = "credentials" if self._workspace.is_credential_file(name) else ""
         except ToolError:

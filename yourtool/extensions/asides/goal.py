@@ -190,7 +190,7 @@ class _Pursuit:
         self._output = ""
         self._took_turn = self._has_changed = self._is_leaving = False
         self._is_explained = False
-        """Whether the events of the turn state why the goal ended."""
+        """True if the events of the turn state why the goal ended."""
 
     async def run(self, *, is_resumed: bool = False) -> AsyncGenerator[Event, None]:
         """Take turns until the goal is met, or something ends it.

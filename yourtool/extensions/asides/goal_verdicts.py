@@ -45,13 +45,13 @@ class GoalError(YourtoolError):
 
 
 class Verdict(Struct, frozen=True):
-    """Whether a goal is met."""
+    """True if a goal is met."""
 
     is_met: bool
     reason: str
     """One line for the user."""
     output: str = ""
-    """What the model gets."""
+    """The note for the model."""
 
     @property
     def signature(self) -> str:

@@ -44,7 +44,7 @@ class SideQuestionError(YourtoolError):
 
 
 class Asked(Struct, frozen=True):
-    """A question and its answer, or the reason why there is none."""
+    """A question with its answer or with the error."""
 
     question: str
     answer: str

@@ -44,7 +44,7 @@ class EditedSetting(Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """Where the value is from, short."""
+        """The source of the value, short."""
         if self.line is not None:
             return f"{self.file.name}:{self.line}"
         return self.setting.source.rpartition(" ")[2]
@@ -59,7 +59,7 @@ class EditedSetting(Struct, frozen=True):
 
     @property
     def fixed(self) -> str:
-        """Why it cannot be changed here; empty: it can."""
+        """The reason why it is fixed here; empty: it can be changed."""
         kind, _, name = self.setting.source.partition(" ")
         if kind == "environment":
             return f"the variable `{name}` sets it and overrides the file; unset it first"

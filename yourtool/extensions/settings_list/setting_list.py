@@ -120,7 +120,7 @@ class SettingList:
     async def _save(
         self, edited: EditedSetting, value: Any, *, is_confirmed: bool = False
     ) -> CommandResults:
-        """Write a value to the file, or remove it if it is None; ask before it weakens."""
+        """Write a value to the file; None removes the key. Ask before it weakens."""
         after = _DEFAULTS.get(edited.key) if value is None else value
         weaker = describe_weakening(edited.key, edited.setting.value, after)
         if weaker and not is_confirmed:

@@ -39,7 +39,7 @@ class Name(Struct, frozen=True):
 
     @property
     def has_size(self) -> bool:
-        """Whether it names a number of parameters: `20b`."""
+        """True if it names a number of parameters: `20b`."""
         return any(_SIZE.fullmatch(each) for each in self.words)
 
 
@@ -77,7 +77,7 @@ def parse(simple: str) -> Name:
 
 
 def is_closed(name: str) -> bool:
-    """Whether only its vendor has a model of this name, also behind gateways."""
+    """True if only its vendor has a model of this name, also behind gateways."""
     simple = simplify(name)
     return bool(_CLOSED.match(simple)) and not parse(simple).has_size
 

@@ -142,7 +142,7 @@ class ShippedCatalogue:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the file could be read."""
+        """True if the file could be read."""
         return bool(self._file.models)
 
     @property
@@ -151,7 +151,7 @@ class ShippedCatalogue:
         return self._file.as_of
 
     def find(self, model_id: str) -> Row | None:
-        """Return the row of a model; None: there is none, or it is damaged."""
+        """Return the row of a model; None if it is missing or damaged."""
         if model_id not in self._rows:
             raw = self._file.models.get(model_id)
             self._rows[model_id] = None if raw is None else _decode(model_id, raw)

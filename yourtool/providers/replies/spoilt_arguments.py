@@ -11,7 +11,7 @@ from yourtool.providers.replies.arguments import parse_arguments
 
 _FENCE = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL)
 _MARKS = re.compile(r"(?:\s|</?[a-z_]{1,20}>|<\|[a-z_]{1,30}\|>|\[/?TOOL_CALLS\])*", re.IGNORECASE)
-"""What follows an object: tags of calls, special tokens, and whitespace."""
+"""Text after an object: tags of calls, special tokens, and whitespace."""
 
 
 def read_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
@@ -27,7 +27,7 @@ def read_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
 
 
 def _find_object(raw: str) -> str | None:
-    """Return the JSON of the only object in a text; None: there is none, or something else."""
+    """Return the JSON of the only object in a text; None for any other text."""
     fenced = _FENCE.fullmatch(raw)
     text = (fenced[1] if fenced else raw).strip()
     decoder = json.JSONDecoder(strict=False)  # line ends in strings

@@ -54,7 +54,7 @@ class OutputAdvice(Struct, frozen=True):
     tokens: int
     """At most; less than one if not even an empty reply would fit."""
     is_of_model: bool
-    """Whether it is the limit of the model, and not that of this request."""
+    """True if it is the limit of the model, and not that of this request."""
 
 
 def fit_output(model: Model, prompt_tokens: int, wanted: int) -> int:

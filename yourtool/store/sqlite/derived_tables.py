@@ -167,7 +167,7 @@ def _order_problems(connection: Connection, message: Message) -> Iterator[str]:
 
 
 def _find_later(connection: Connection, message: Message) -> bool:
-    """Whether a later message of the conversation is stored, and not only silent replies."""
+    """True if a later message of the conversation is stored, and not only silent replies."""
     found = connection.execute(_SELECT_LATER, {"session": message.session_id, "id": message.id})
     return found.fetchone() is not None
 

@@ -30,7 +30,7 @@ MAX_EDITABLE_BYTES = 16 * 2**20
 _MAX_EDITOR_BYTES = 1_000_000
 """Larger files are not opened in an editor."""
 _UNKNOWN = "\ufffd"
-"""What programs show for bytes that they cannot decode."""
+"""The character that programs show for bytes that they cannot decode."""
 _MAX_RANGES = 10
 """Changed ranges of one file that a result names."""
 _MAX_SHORT_DIFF_LINES, _MAX_SHORT_DIFF_CHARACTERS = 40, 3_000

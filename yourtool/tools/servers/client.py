@@ -60,7 +60,7 @@ class ToolList(Struct, frozen=True):
     tools: tuple[ForeignTool, ...]
     instructions: str = ""
     dropped: tuple[str, ...] = ()
-    """Why tools that are not valid were dropped, each with its name."""
+    """The names of tools that are not valid and were dropped, with reasons."""
 
 
 class Owner(Struct, frozen=True):

@@ -32,7 +32,7 @@ _SAMPLE_BYTES = 2**16
 _SAMPLE_START = 2**10
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _STRAY = re.compile("[\udc80-\udcff]")
-"""What the error handler `surrogateescape` makes of a byte that is not UTF-8."""
+"""The characters of the error handler `surrogateescape` for bytes that are not UTF-8."""
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
 _INVISIBLE = re.compile("[\\s\xad\u200b-\u200f\u2060\ufeff]+")
 
@@ -141,7 +141,7 @@ def _detect_utf16(data: bytes) -> Encoding | None:
 
 
 def _is_mostly_utf8(text: str) -> bool:
-    """Whether characters of several bytes are not rarer than the bytes that are not valid."""
+    """True if characters of several bytes are not rarer than the bytes that are not valid."""
     valid = text.encode("utf-8", "ignore").decode()
     strays = len(text) - len(valid)
     return len(valid) - len(valid.encode("ascii", "ignore")) >= strays

@@ -153,7 +153,7 @@ def _read_state(parent: OpenParent, limit: int) -> FileState:
 
 
 def _needs_overwriting(workspace: Workspace, parent: OpenParent, item: FileRestore) -> bool:
-    """Whether another file in its place would lose its names or its owner, or is not possible."""
+    """True if another file in its place would lose its names or its owner, or is not possible."""
     name, at = parent.name, parent.descriptor
     if (item.before.kind, item.after.kind) != ("file", "file"):
         return False

@@ -19,7 +19,7 @@ _MAX_LEVELS = 200
 
 
 def has_others(status: os.stat_result) -> bool:
-    """Whether a file has several names."""
+    """True if a file has several names."""
     return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
 
 

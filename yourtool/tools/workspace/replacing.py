@@ -59,7 +59,7 @@ class OpenParent(Struct, frozen=True):
     created: tuple[str, ...]
     """Directories that were created, outermost first."""
     is_linked: bool = False
-    """Whether other names lead to the same file, and are meant too."""
+    """True if other names lead to the same file, and are meant too."""
 
 
 def make_directories(
@@ -153,7 +153,7 @@ def replace_or_overwrite(
 
 
 def is_of_another_owner(parent: int, name: str) -> bool:
-    """Whether a file can be written, but a new one in its place could not have its owner."""
+    """True if a file can be written, but a new one in its place could not have its owner."""
     if os.geteuid() == 0:
         return False
     status = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -189,7 +189,7 @@ def _fill(file: BinaryIO, data: bytes) -> None:
 
 
 def is_partial(found: bytes, old: bytes, new: bytes) -> bool:
-    """Whether `overwrite_at` may have left this content when it was killed."""
+    """True if `overwrite_at` may have left this content when it was killed."""
     low, high = 0, min(len(found), len(new))
     while low < high:
         middle = (low + high + 1) // 2

@@ -66,7 +66,7 @@ class Completer:
         self.commands: CommandTable | None = None
         """Those of the session."""
         self.command_uses: Mapping[str, int] = {}
-        """How often each one was entered before this run, by its name."""
+        """Uses of each command before this run, by its name."""
         self._files: Sequence[str] = ()
         self._is_loading_files = False
         self._found: tuple[str, list[str]] | None = None

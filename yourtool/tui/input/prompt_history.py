@@ -49,7 +49,7 @@ class PromptHistory:
         """The newest draft; the thread sets it to None when it starts to write it."""
         self.entries: list[Draft] = self._read()
         self.command_uses = count_commands(each.text for each in self.entries)
-        """How often each command was entered before this run, so that its order is stable."""
+        """Uses of each command before this run, so that the order is stable."""
 
     def add(self, draft: Draft) -> None:
         """Add a prompt unless it repeats the last one."""

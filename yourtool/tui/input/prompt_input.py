@@ -51,7 +51,7 @@ class PromptInput:
 
     @property
     def command_uses(self) -> Mapping[str, int]:
-        """How often each command was entered in earlier runs, by its name."""
+        """Uses of each command in earlier runs, by its name."""
         return self._history.command_uses if self._history is not None else {}
 
     async def open_history(self, state: Path, workspace: Path) -> Draft:

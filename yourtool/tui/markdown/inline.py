@@ -190,7 +190,7 @@ def _parse_delimiters(match: re.Match[str]) -> _Token:
 
 
 def _is_operator(before: str, run: str, after: str) -> bool:
-    """Whether `*` is a product or a power, as in `2*3`, or part of a path, as in `src/**/a`."""
+    """True if `*` is a product or a power, as in `2*3`, or part of a path, as in `src/**/a`."""
     if "/" in (before, after):
         return True
     is_inside = (before + after).isascii() and before.isalnum() and after.isalnum()
@@ -238,7 +238,7 @@ def _close(closer: _Token, openers: list[_Token], waiting: Counter[str]) -> None
 
 
 def _are_apart(opener: _Token, closer: _Token) -> bool:
-    """Whether the rule of three keeps two runs apart, of which one can open and close."""
+    """True if the rule of three keeps two runs apart, of which one can open and close."""
     is_both = opener.text[0] == closer.text[0] and (opener.closes or closer.opens)
     lengths = opener.length, closer.length
     return is_both and sum(lengths) % 3 == 0 and any(each % 3 for each in lengths)

@@ -64,7 +64,7 @@ class HintState(Struct, frozen=True, kw_only=True):
     """Of the request among those that wait, from 1."""
     total: int
     stops: str
-    """What Esc does."""
+    """The effect of Esc."""
 
     @property
     def is_roomy(self) -> bool:

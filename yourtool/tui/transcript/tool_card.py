@@ -101,7 +101,7 @@ class ToolCard(Item):
 
     @property
     def activity(self) -> str:
-        """What a running call does, in one line."""
+        """The action of a running call, in one line."""
         if isinstance(self._input.get("command"), str):
             return f"running `{self._first_argument_line}`"
         words = verb.now.lower() if (verb := find_verb(self.name)) else f"running {self._words}"
@@ -214,7 +214,7 @@ class ToolCard(Item):
 
     @property
     def _is_quiet(self) -> bool:
-        """Whether the call succeeded and its output is folded entirely."""
+        """True if the call succeeded and its output is folded entirely."""
         return self.status == "ok" and (self._is_read_only or "amount" in self._details)
 
     @property
@@ -261,7 +261,7 @@ class ToolCard(Item):
 
     @property
     def _amount(self) -> str:
-        """What a call read, such as `, 12 lines`."""
+        """The amount that a call read, such as `, 12 lines`."""
         if not self._is_quiet or not self._output or self._plan:
             return ""
         lines = self._line_breaks + (not self._output.endswith("\n"))

@@ -47,7 +47,7 @@ class StatusFields(Struct, frozen=True, kw_only=True):
     """What is left of a rate limit that is nearly used up."""
     branch: str = ""
     is_other_branch: bool = False
-    """Whether another branch was checked out when the session was opened."""
+    """True if another branch was checked out when the session was opened."""
     sandbox: str = ""
     """The level that was measured at the first command, or `off`."""
     alert: str = ""

@@ -45,7 +45,7 @@ class Instructions(Struct, frozen=True):
     size: int
     """Bytes of `text`, without the note that it is truncated."""
     problem: str = ""
-    """What the model does not get, for the user."""
+    """The part that the model does not get, for the user."""
 
 
 def list_instructions(workspace: Path) -> list[Instructions]:

@@ -92,7 +92,7 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> DecidedCall:
         async with turn.reply.judging:
             decided = await judge_call(call, tool, given, turn)
             if (confirmation := await _find_question(decided, turn)) is None:
-                is_plan = tool.definition.ends_planning  # there is none to approve
+                is_plan = tool.definition.ends_planning  # without a plan to approve
                 return replace(decided, preview=None) if is_plan else decided
             requested = await record_request(confirmation, decided, turn)
         declined = KEEP_PLANNING if confirmation.kind == "plan" else ""

@@ -73,7 +73,7 @@ class ToolRunner:
         self._finished: asyncio.Queue[FinishedCall] = asyncio.Queue()
         self._checks = EditChecks(turn, self._pending)
         self._has_changes = False
-        """Whether a call may have changed something since the last ones were admitted."""
+        """True if a call may have changed something since the last ones were admitted."""
         self._end_hints: list[bool] = []
         self._notices: list[Notice] = []
         self._ends_turn = False
