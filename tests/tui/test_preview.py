@@ -236,7 +236,7 @@ def test_reason_of_a_question_is_broken_between_words():
 def test_offer_of_trust_names_the_folder_and_its_files():
     trust = TrustOffer(folder="/home/me/work", files=("AGENTS.md (2 KiB)",), accept=lambda: True)
     assert get_label(replace(call(), trust=trust), "f") == (
-        "Trust /home/me/work, where this needs no approval then, and use AGENTS.md (2 KiB)"
+        "Trust /home/me/work: this needs no approval there, and use AGENTS.md (2 KiB)"
     )
 
 

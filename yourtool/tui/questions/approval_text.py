@@ -171,7 +171,7 @@ def _lasting_options(confirmation: Confirmation, *, shortens: bool = True) -> It
         yield Option("l", f"{what} always", "line", exact)
     if (offer := confirmation.trust) is not None:
         use = f", and use {', '.join(offer.files)}" if offer.files else ""
-        label = f"Trust {offer.folder}, where this needs no approval then{use}"
+        label = f"Trust {offer.folder}: this needs no approval there{use}"
         yield _lasting("f", label, "trust folder", replace(ALLOW, trusts_folder=True))
 
 
