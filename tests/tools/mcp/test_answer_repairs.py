@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 
 from yourtool.tools.mcp.answer_repairs import AnswerRepairs
+from yourtool.tools.servers.projection import MAX_TOOLS
 
 GOOD = {"name": "good", "description": "A good one", "inputSchema": {"type": "object"}}
 JSON = st.recursive(
@@ -79,6 +80,12 @@ def test_any_answer_is_repaired_to_a_valid_one_with_its_good_parts(tools, blocks
     )
     assert "good" in {each.name for each in mcp_types.ListToolsResult.model_validate(result).tools}
     assert len(mcp_types.CallToolResult.model_validate(result).content) == len(blocks)
+
+
+def test_only_the_first_of_very_many_parts_are_read():
+    result, _ = repair({"tools": [GOOD] * 9_000, "content": [{"type": "odd"}] * 9_000})
+    assert len(result["tools"]) == MAX_TOOLS
+    assert result["content"][-1]["text"] == "[8,000 more blocks were not read]"
 
 
 def test_requests_and_errors_are_unchanged():

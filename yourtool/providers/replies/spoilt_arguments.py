@@ -12,6 +12,8 @@ from yourtool.providers.replies.arguments import parse_arguments
 _FENCE = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL)
 _MARKS = re.compile(r"(?:\s|</?[a-z_]{1,20}>|<\|[a-z_]{1,30}\|>|\[/?TOOL_CALLS\])*", re.IGNORECASE)
 """Text after an object: tags of calls, special tokens, and whitespace."""
+_MOST_MARKS = 1_000
+"""Characters of them."""
 
 
 def read_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
@@ -26,6 +28,10 @@ def read_arguments(raw: str) -> tuple[dict[str, Any], str | None]:
     return (repaired, None) if remaining is None else (found, error)
 
 
+def _are_marks(text: str, start: int) -> bool:
+    return len(text) - start <= _MOST_MARKS and _MARKS.fullmatch(text, start) is not None
+
+
 def _find_object(raw: str) -> str | None:
     """Return the JSON of the only object in a text; None for any other text."""
     fenced = _FENCE.fullmatch(raw)
@@ -33,11 +39,11 @@ def _find_object(raw: str) -> str | None:
     decoder = json.JSONDecoder(strict=False)  # line ends in strings
     try:
         value, end = decoder.raw_decode(text)
-        if isinstance(value, str) and _MARKS.fullmatch(text, end):  # encoded twice
+        if isinstance(value, str) and _are_marks(text, end):  # encoded twice
             text = value.strip()
             value, end = decoder.raw_decode(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or _MARKS.fullmatch(text, end) is None:
+    if not isinstance(value, dict) or not _are_marks(text, end):
         return None
     return json.dumps(cast("dict[str, Any]", value), ensure_ascii=False)

@@ -15,6 +15,8 @@ from mcp.shared.message import SessionMessage
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from yourtool.foundation.text import printable
+from yourtool.tools.servers.offers import MAX_OFFERS
+from yourtool.tools.servers.projection import MAX_TOOLS
 
 _Received: TypeAlias = SessionMessage | Exception
 _Object: TypeAlias = dict[str, Any]
@@ -22,6 +24,7 @@ _Object: TypeAlias = dict[str, Any]
 _BLOCK: TypeAdapter[Any] = TypeAdapter(mcp_types.ContentBlock)
 _REQUIRED = frozenset({"name", "inputSchema", "uri"})
 _MAX_NAME = 64
+_MAX_BLOCKS = 1_000
 
 
 class _Source(Protocol):
@@ -56,18 +59,20 @@ class AnswerRepairs:
 
     def _repair_result(self, result: _Object) -> _Object:
         repaired = dict(result)
+        if not isinstance(repaired.get("structuredContent", {}), dict):
+            del repaired["structuredContent"]
         for name, value in result.items():
-            match name, value:
-                case "tools", [*tools]:
-                    repaired[name] = [each for tool in tools for each in self._repair_tool(tool)]
-                case "prompts", [*prompts]:
-                    repaired[name] = _keep_valid(prompts, mcp_types.Prompt)
-                case "resources", [*resources]:
-                    repaired[name] = _keep_valid(resources, mcp_types.Resource)
-                case "content", [*blocks]:
-                    repaired[name] = [*map(_repair_block, blocks)]
-                case "structuredContent", _ if not isinstance(value, dict):
-                    del repaired[name]
+            parts = cast("list[object]", value) if isinstance(value, list) else []
+            match name:
+                case "tools" if parts:
+                    first = parts[:MAX_TOOLS]
+                    repaired[name] = [each for tool in first for each in self._repair_tool(tool)]
+                case "prompts" if parts:
+                    repaired[name] = _keep_valid(parts[:MAX_OFFERS], mcp_types.Prompt)
+                case "resources" if parts:
+                    repaired[name] = _keep_valid(parts[:MAX_OFFERS], mcp_types.Resource)
+                case "content" if parts:
+                    repaired[name] = _repair_blocks(parts)
                 case _:
                     pass
         return repaired
@@ -119,6 +124,14 @@ def _find_wrong(item: _Object, kind: type[BaseModel]) -> set[str]:
     except ValidationError as error:
         return {str(each["loc"][0]) for each in error.errors() if each["loc"]}
     return set()
+
+
+def _repair_blocks(blocks: list[object]) -> list[object]:
+    """Return the first blocks; the work for the others would stop the event loop."""
+    repaired = [*map(_repair_block, blocks[:_MAX_BLOCKS])]
+    if (more := len(blocks) - _MAX_BLOCKS) > 0:
+        repaired.append({"type": "text", "text": f"[{more:,} more blocks were not read]"})
+    return repaired
 
 
 def _repair_block(block: object) -> object:
