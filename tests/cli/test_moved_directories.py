@@ -2,17 +2,7 @@
 
 import json
 
-import pytest
-
-from tests.provider_server import ProviderServer, Reply
-
-
-@pytest.fixture
-def served(monkeypatch):
-    with ProviderServer() as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        yield server
+from tests.provider_server import Reply
 
 
 def ask(line, served, text, *arguments):

@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from tests.cli.command_line import CommandLine
-from tests.provider_server import ProviderServer, Reply
+from tests.provider_server import Reply
 from yourtool.headless import check_output_schema
 from yourtool.run_result import ExitCode, Result
 
@@ -13,14 +12,6 @@ SCHEMA = {
     "properties": {"n": {"type": "integer", "minimum": 1}},
     "required": ["n"],
 }
-
-
-@pytest.fixture
-def served(line: CommandLine, monkeypatch: pytest.MonkeyPatch):
-    with ProviderServer() as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        yield server
 
 
 @pytest.fixture

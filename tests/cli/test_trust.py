@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.provider_server import ProviderServer, Reply
+from tests.provider_server import Reply
 from tests.security.payloads import PAYLOADS
 from yourtool.agent.session.project.project_trust import is_trusted
 
@@ -13,14 +13,6 @@ OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000
 """What a terminal would interpret, except for the line feed."""
 
 pytestmark = pytest.mark.usefixtures("own_logging")
-
-
-@pytest.fixture
-def served(monkeypatch):
-    with ProviderServer() as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        yield server
 
 
 @pytest.mark.req("R-CLI-01")

@@ -138,6 +138,15 @@ async def test_stop_withdraws_all_questions_and_each_call_has_a_result(bench):
     assert not (bench.workspace / "log").exists()
 
 
+async def test_at_most_twenty_questions_are_open_at_once(bench):
+    lines = [f"touch {number}" for number in range(23)]
+    session, desk, playing = await start(bench, reduce(add, map(shell, lines)))
+    await desk.wait_for(*lines[:20])
+    desk.open[lines[5]].set_result(replace(SESSION, rules=("shell(touch *)",)))
+    await finish(session, playing)
+    assert len(desk.asked) == 20 and len(list(bench.workspace.iterdir())) == 23
+
+
 async def test_question_stays_if_the_rule_of_another_answer_does_not_cover_it(bench):
     session, desk, playing = await start(bench, shell("touch a") + shell("rm other"))
     await desk.wait_for("touch a", "rm other")

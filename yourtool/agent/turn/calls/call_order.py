@@ -8,6 +8,10 @@ from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.messages.blocks import ToolUseBlock
 
 
+MOST_TOGETHER = 20
+"""Calls that are judged before the first of them runs; each can be an open question with hooks."""
+
+
 def runs_beside_others(decided: DecidedCall) -> bool:
     """Return whether a call changes nothing here, or a worker does its work."""
     effects = decided.parsed.tool.definition.side_effects
@@ -23,7 +27,7 @@ def count_independent(calls: Sequence[tuple[ToolUseBlock, ToolDefinition | None]
     afterwards. The approval mode may be another one after a plan.
     """
     changed, has_command = set[str](), False
-    for at, (block, tool) in enumerate(calls):
+    for at, (block, tool) in enumerate(calls[:MOST_TOGETHER]):
         if tool is None:
             continue
         if tool.ends_planning:
@@ -35,4 +39,4 @@ def count_independent(calls: Sequence[tuple[ToolUseBlock, ToolDefinition | None]
                 return at
             changed.add(name)
         has_command = has_command or tool.side_effects is SideEffects.EXECUTE
-    return len(calls)
+    return min(len(calls), MOST_TOGETHER)
