@@ -6,6 +6,7 @@ import resource
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -133,24 +134,28 @@ def test_silent_input_that_stays_open_is_left_after_a_prompt_and_named(start, ki
     assert "standard input is open, and nothing came for 3 s; going on without it" in done.stderr
 
 
-def test_input_that_has_begun_is_read_to_its_end_however_slow(start):
+@contextmanager
+def written_by(script):
+    """Yield the end of a pipe that a program writes to."""
     reading, writing = os.pipe()
-    script = "import sys, time; print('a', flush=True); time.sleep(4); print('b')"
     with subprocess.Popen([sys.executable, "-c", script], stdout=writing):
         os.close(writing)
-        done = start("-p", "go", "--output-format", "stream-json", stdin=reading, stdout=-1)
+        yield reading
         os.close(reading)
+
+
+def test_input_that_has_begun_is_read_to_its_end_however_slow(start):
+    with written_by(
+        "import sys, time; print('a', flush=True); time.sleep(4); print('b')"
+    ) as reading:
+        done = start("-p", "go", "--output-format", "stream-json", stdin=reading, stdout=-1)
     assert (done.returncode, done.stderr) == (0, "")
     assert '"go\\n\\na\\nb\\n"' in done.stdout
 
 
 def test_input_without_a_prompt_beside_it_is_waited_for(start):
-    reading, writing = os.pipe()
-    script = "import time; time.sleep(4); print('hello')"
-    with subprocess.Popen([sys.executable, "-c", script], stdout=writing):
-        os.close(writing)
+    with written_by("import time; time.sleep(4); print('hello')") as reading:
         done = start("-p", stdin=reading, stdout=subprocess.PIPE)
-        os.close(reading)
     assert done.returncode == 0 and done.stdout.startswith("One.")
     assert "waiting for the prompt" in done.stderr
 
