@@ -138,10 +138,10 @@ async def _wait_for_answer(
     """Return the answer of the user, or the call as the answer to another question allows it."""
     limits = turn.env.spending.limits
     seconds = limits.confirmation_timeout_seconds if confirmation.expires_at else None
-    await turn.channel.wait_shown()
     question = _OpenQuestion(decided, turn)
-    turn.reply.open_questions.append(question)
+    turn.reply.open_questions.append(question)  # before any wait, in which another is answered
     try:
+        await turn.channel.wait_shown()
         async with notifying(confirmation, turn), asyncio.timeout(seconds):
             asking = question.wait(partial(turn.env.user.confirm, confirmation))
             return await turn.interrupt.guard(asking)
