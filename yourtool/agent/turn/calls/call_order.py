@@ -7,7 +7,6 @@ from yourtool.agent.turn.calls.tool_call import DecidedCall
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.messages.blocks import ToolUseBlock
 
-
 MOST_TOGETHER = 20
 """Calls that are judged before the first of them runs; each can be an open question with hooks."""
 
